@@ -1,0 +1,48 @@
+"""Every public name says what it is, and every parameter what it means."""
+
+import dataclasses
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+from fastcore.docments import docments
+
+PACKAGE = Path(__file__).parent.parent / "kxbook"
+MODULES = sorted(p.stem for p in PACKAGE.glob("[a-z]*.py"))
+
+
+def undocumented(module):
+    "Public names, parameters and fields of a module that nothing is said about."
+    if not module.__doc__:
+        yield module.__name__
+    for name in module.__all__:
+        obj = getattr(module, name)
+        if not callable(obj):
+            if f"\n{name} = " in (source := inspect.getsource(module)):
+                line = source.split(f"\n{name} = ")[1].split("\n")[0]
+                if "#" not in line:
+                    yield name
+            continue
+        if not inspect.getdoc(obj):
+            yield name
+        if inspect.isclass(obj):
+            public = [m for m in vars(obj) if not m.startswith("_") and (callable(getattr(obj, m)) or isinstance(vars(obj)[m], property))]
+            yield from (f"{name}.{m}" for m in public if not inspect.getdoc(getattr(obj, m)))
+        if inspect.isfunction(obj) or dataclasses.is_dataclass(obj):
+            for parameter, text in docments(obj, returns=False).items():
+                if not text:
+                    yield f"{name}({parameter})"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_names_are_documented(name):
+    module = importlib.import_module(f"kxbook.{name}")
+    assert list(undocumented(module)) == []
+
+
+def test_gaps_are_found(tmp_path, monkeypatch):
+    source = '"A module."\n__all__ = ["f", "g", "C", "K"]\nK = 1\ndef f(x, # a number\n  y): "Add."\ndef g(): pass\nclass C:\n    "A class."\n    def m(self): pass\n'
+    (tmp_path / "gappy.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert list(undocumented(importlib.import_module("gappy"))) == ["f(y)", "g", "C.m", "K"]

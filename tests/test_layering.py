@@ -1,0 +1,73 @@
+"""Chapter order is import order: a module imports only from chapters before its own."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+MAY_USE_SKLEARN = {"data", "kkmeans"}  # and every chapter from `estimators` on
+MAY_USE_NUMBA = {"sweep", "imm"}
+
+
+def chapters(nbs):
+    "Module of each notebook that exports one, in the order of the book."
+    order = {}
+    for path in sorted(nbs.glob("[0-9]*.ipynb")):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            if m := re.match(r"#\| *default_exp +(\S+)", "".join(cell["source"])):
+                order[m[1]] = path.name
+    return order
+
+
+def imports(path):
+    "Modules that a file of the package imports, anywhere in it: those of the package by their own name, others by their top one."
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield from [f".{node.module}"] if node.module else [f".{a.name}" for a in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            yield re.sub(r"^kxbook\.", ".", node.module) if node.module.startswith("kxbook.") else node.module.split(".")[0]
+        elif isinstance(node, ast.Import):
+            yield from (re.sub(r"^kxbook\.", ".", a.name) if a.name.startswith("kxbook.") else a.name.split(".")[0] for a in node.names)
+
+
+def violations(nbs, package):
+    order = list(chapters(nbs))
+    for module in order:
+        for name in imports(package / f"{module}.py"):
+            if name == "kxbook":
+                yield f"{module} imports the package itself"
+            if name.startswith("."):
+                other = name[1:].split(".")[0]
+                if module == "plot" or other not in order or order.index(other) >= order.index(module):
+                    yield f"{module} imports {other}, which is not below it"
+            late = "estimators" in order and order.index(module) >= order.index("estimators")
+            if name == "sklearn" and module not in MAY_USE_SKLEARN and not late:
+                yield f"{module} imports scikit-learn"
+            if name == "numba" and module not in MAY_USE_NUMBA:
+                yield f"{module} imports numba"
+
+
+def test_layers():
+    assert list(violations(ROOT / "nbs", ROOT / "kxbook")) == []
+
+
+def test_every_module_has_a_chapter():
+    generated = {p.stem for p in (ROOT / "kxbook").glob("*.py")} - {"__init__", "_modidx"}
+    assert generated == set(chapters(ROOT / "nbs"))
+
+
+def test_violations_are_found(tmp_path):
+    for i, module in enumerate(("data", "kernel", "plot")):
+        cell = {"cell_type": "code", "source": [f"#| default_exp {module}"]}
+        (tmp_path / f"{i}_{module}.ipynb").write_text(json.dumps({"cells": [cell]}))
+    (tmp_path / "data.py").write_text("def f():\n    from .kernel import x\n")
+    (tmp_path / "kernel.py").write_text("from kxbook.data import x\nimport sklearn.tree, numba\n")
+    (tmp_path / "plot.py").write_text("from . import data\n")
+    found = list(violations(tmp_path, tmp_path))
+    assert found == [
+        "data imports kernel, which is not below it",
+        "kernel imports scikit-learn",
+        "kernel imports numba",
+        "plot imports data, which is not below it",
+    ]

@@ -1,0 +1,47 @@
+"""The runner of notebooks itself: what fails is named, what should not run does not."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def run(tmp_path):
+    "Run pytest on a folder with one notebook of the given cells."
+    shutil.copy(ROOT / "nbs" / "conftest.py", tmp_path)
+    shutil.copy(ROOT / "settings.ini", tmp_path)
+
+    def run(*cells, mark="not slow"):
+        nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# A chapter"), *map(nbformat.v4.new_code_cell, cells)])
+        nbformat.write(nb, tmp_path / "07_broken.ipynb")
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-o", "markers=slow", "-m", mark, str(tmp_path)]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        return done.returncode, done.stdout
+
+    return run
+
+
+def test_failure_names_notebook_cell_and_line(run):
+    code, text = run("x = 0", "y = 1\nassert x == y, 'not equal'")
+    assert code == 1
+    assert "07_broken.ipynb" in text and "Cell #3" in text and "line 2" in text and "AssertionError: not equal" in text
+
+
+def test_cells_share_a_namespace_and_run_in_order(run):
+    assert run("x = 1", "assert x == 1")[0] == 0
+
+
+def test_cells_not_to_be_run_are_not(run):
+    assert run("#| eval: false\n1 / 0")[0] == 0
+
+
+def test_slow_cells_run_on_request_only(run):
+    assert run("#| slow\n1 / 0")[0] == 0
+    code, text = run("#| slow\n1 / 0", mark="slow")
+    assert code == 1 and "ZeroDivisionError" in text

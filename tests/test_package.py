@@ -1,0 +1,70 @@
+"""The package as others install it: light to import, complete as a wheel, honest about what it needs."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import kxbook
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+IMPORT_NAME = {"scikit-learn": "sklearn"}
+
+
+def python(code, *args, **kwargs):
+    return subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=True, **kwargs).stdout
+
+
+def test_import_loads_nothing_heavy():
+    loaded = python("import sys, kxbook; print(*{m.split('.')[0] for m in sys.modules})").split()
+    assert not {"numpy", "scipy", "sklearn", "numba", "matplotlib", "pandas", "IPython"} & set(loaded)
+
+
+def test_public_names_resolve():
+    for name in kxbook.__all__:
+        assert getattr(kxbook, name).__module__ == f"kxbook.{kxbook._HOME[name]}"
+        assert name in dir(kxbook)
+    assert kxbook.data.load_flame
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        kxbook.no_such_thing
+
+
+def test_imports_are_declared():
+    declared = {re.match(r"[\w-]+", d)[0] for d in PROJECT["dependencies"]}
+    declared = {IMPORT_NAME.get(d, d) for d in declared}
+    for path in (ROOT / "kxbook").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for name in names:
+                top = name.split(".")[0]
+                assert top in sys.stdlib_module_names | declared | {"kxbook"}, f"{path.name} imports {top}, which pyproject.toml does not declare"
+
+
+def test_wheel_works_alone(tmp_path):
+    source = tmp_path / "source"  # building leaves files behind: not in the tree
+    shutil.copytree(ROOT / "kxbook", source / "kxbook", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, source], check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {n.split("/")[0] for n in names} == {"kxbook", f"kxbook-{kxbook.__version__}.dist-info"}
+    zipfile.ZipFile(wheel).extractall(tmp_path / "there")
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from kxbook import data; print(data.__file__); print([len(f(return_X_y=True)[0]) for f in data.BENCHMARKS.values()])"
+    where, sizes = python(code, str(tmp_path / "there"), cwd=tmp_path).splitlines()
+    assert Path(where).is_relative_to(tmp_path) and sizes == "[300, 788, 240, 150, 569]"
+    metadata = zipfile.ZipFile(wheel).read(f"kxbook-{kxbook.__version__}.dist-info/METADATA").decode()
+    needed = [r for r in re.findall(r"^Requires-Dist: (.*)$", metadata, re.M) if "extra ==" not in r]
+    assert len(needed) == len(PROJECT["dependencies"])
+
+
+def test_one_version():
+    settings = (ROOT / "settings.ini").read_text()
+    assert re.search(r"^version = (.*)$", settings, re.M)[1] == kxbook.__version__
