@@ -16,9 +16,12 @@ test: .venv/ready
 test-all: .venv/ready
 	$(BIN)/python -m pytest -m ""
 
-book:
-	@command -v quarto >/dev/null || { echo "make book: install Quarto (quarto.org) first"; exit 1; }
-	quarto render
+# Nothing has changed: nothing to do but to say where the book is.
+book: _book/index.html
+	@echo "The book is at _book/index.html: open file://$(CURDIR)/_book/index.html"
+
+_book/index.html: .venv/ready _quarto.yml index.md $(wildcard nbs/*.ipynb kxbook/*.py kxbook/datasets/* site/* site/static/*)
+	$(BIN)/python site/build.py
 
 lab: .venv/ready
 	$(BIN)/jupyter lab --notebook-dir=nbs --ContentsManager.pre_save_hook=nbdev.clean.clean_jupyter
@@ -39,4 +42,4 @@ picture: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv _book build dist *.egg-info .pytest_cache .hypothesis
+	rm -rf .venv _book .book build dist *.egg-info .pytest_cache .hypothesis

@@ -1,0 +1,204 @@
+"""Render the book: translate the notebooks, run those that changed, hand all of it to Sphinx, and only then replace the old site.
+
+    python site/build.py            # into _book/, from _quarto.yml
+"""
+
+import ast
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+
+import nbformat
+import yaml
+from quarto import BookError, Names, markdown, notebook
+
+SITE = Path(__file__).resolve().parent
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib", "ipython")  # whose versions can change what a cell shows
+
+
+def contents(root):
+    "Title, author, parts and bibliography from _quarto.yml: [(part, [path, ...]), ...]; chapters before the first part have part None."
+    config = yaml.safe_load((root / "_quarto.yml").read_text(encoding="utf-8"))
+    parts = [(None, [])]
+    for item in config["book"]["chapters"]:
+        if isinstance(item, str):
+            parts[-1][1].append(item)
+        else:
+            parts.append((item["part"], list(item["chapters"])))
+    for _, paths in parts:
+        for path in paths:
+            if not (root / path).exists():
+                raise BookError(f"_quarto.yml: the chapter {path} does not exist")
+    return config, parts
+
+
+def package_imports(source):
+    "Modules of kxbook that some code imports."
+    for node in ast.walk(ast.parse(re.sub(r"^[%!].*", "", source, flags=re.M))):
+        if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").split(".")[0] == "kxbook"):
+            module = (node.module or "").removeprefix("kxbook").strip(".")
+            yield from [module] if module else [a.name for a in node.names]
+        elif isinstance(node, ast.Import):
+            yield from (a.name.removeprefix("kxbook.") for a in node.names if a.name.startswith("kxbook."))
+
+
+def fingerprint(nb, root):
+    "What the outputs of a notebook depend on: its code, the modules it imports, directly or not, their data, and the libraries."
+    cells = [c["source"] for c in nb["cells"] if c["cell_type"] == "code"]
+    todo, seen = [m for c in cells for m in package_imports(c)], {}
+    while todo:
+        path = root / "kxbook" / f"{todo.pop()}.py"
+        if path.name not in seen and path.exists():
+            seen[path.name] = path.read_text(encoding="utf-8")
+            todo += package_imports(seen[path.name])
+    parts = [platform.python_version(), *(f"{name} {version(name)}" for name in LIBRARIES), *cells, *sorted(seen.values())]
+    parts += [(SITE / name).read_text() for name in ("matplotlibrc", "ipython_kernel_config.py")]
+    if "data.py" in seen:
+        parts += [p.read_text(encoding="utf-8") for p in sorted((root / "kxbook" / "datasets").iterdir()) if p.is_file()]
+    if any("read_ledger" in c for c in cells):  # these read the other notebooks
+        parts += [p.read_text(encoding="utf-8") for p in sorted((root / "nbs").glob("[0-9]*.ipynb"))]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def execute(nb, name, folder):
+    "Run a notebook; a cell that fails, or that leaves a warning on the page, stops the build."
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    client = NotebookClient(nb, timeout=1800, kernel_name="python3", resources={"metadata": {"path": str(folder)}}, record_timing=False)
+    try:
+        client.execute()
+    except CellExecutionError as e:
+        failed = next(i for i, c in enumerate(nb.cells, 1) if any(o.output_type == "error" for o in c.get("outputs", [])))
+        raise BookError(f"{name}, cell {failed}: the cell fails\n{e}") from None
+    for i, cell in enumerate(nb.cells, 1):
+        shown = not {"remove-cell", "remove-output"} & set(cell.metadata.get("tags", []))
+        for output in cell.get("outputs", []):
+            if shown and output.output_type == "stream" and output.name == "stderr":
+                raise BookError(f"{name}, cell {i}: the cell writes to standard error\n{output.text}")
+    return nb
+
+
+def run(nb, name, root, work):
+    "The notebook with its outputs, from the cache if nothing that it depends on has changed."
+    cached = work / "outputs" / f"{fingerprint(nb, root)}.json"
+    if not cached.exists():
+        print(f"  running {name}", flush=True)
+        done = execute(nb, name, (root / name).parent)
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        temporary = cached.with_suffix(f".{os.getpid()}")
+        temporary.write_text(json.dumps([c.get("outputs") for c in done.cells]), encoding="utf-8")
+        temporary.replace(cached)
+    for cell, outputs in zip(nb.cells, json.loads(cached.read_text(encoding="utf-8"))):
+        if outputs is not None:
+            cell.outputs = [nbformat.from_dict(o) for o in outputs]
+    return nb
+
+
+def write(path, text):
+    "Write a file only if its content changes, so that Sphinx reads again only what it must; returns the path."
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return path
+
+
+def front_page(text, config, parts, modules):
+    "The first page, followed by the table of contents that Sphinx builds the sidebar from."
+    trees = [(part, [Path(p).with_suffix("") for p in paths if p != "index.md"]) for part, paths in parts]
+    trees += [("Reference", [*(f"api/{m}" for m in modules), "references"])]
+    for caption, pages in trees:
+        if pages:
+            numbered = [] if caption == "Reference" else [":numbered:"]
+            text += "\n\n" + "\n".join(["```{toctree}", ":hidden:", *numbered, f":caption: {caption or config['book']['title']}", "", *map(str, pages), "```"])
+    return text + "\n"
+
+
+def stage(root, work):
+    "Translate and run everything into `work/src`, a plain MyST project."
+    from kxbook.claim import read_ledger
+
+    config, parts = contents(root)
+    paths = [path for _, paths in parts for path in paths]
+    kinds = {s.id: s.kind for s in read_ledger(root / "nbs").statements.values()}
+    texts = {path: (root / path).read_text(encoding="utf-8") for path in paths}
+    chapters = re.findall(r'(?:^|")# [^\n"]*\{#(sec-[\w-]+)\}', "\n".join(texts.values()), re.M)
+    names, pages, notebooks = Names(chapters=set(chapters)), {}, {}
+    for path, text in texts.items():
+        if path.endswith(".ipynb"):
+            notebooks[path] = notebook(nbformat.reads(text, 4), path, names, kinds)
+        else:
+            pages[path] = markdown(text, path, names, kinds)
+    bibliography = (root / config["bibliography"]).read_text(encoding="utf-8")
+    names.check(set(re.findall(r"^@\w+\{([^,\s]+),", bibliography, re.M)))
+
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        done = pool.map(run, notebooks.values(), notebooks, [root] * len(notebooks), [work] * len(notebooks))
+        pages |= {path: nbformat.writes(nb) for path, nb in zip(notebooks, done)}
+    modules = [m for path in notebooks for m in re.findall(r"#\| *default_exp +(\w+)", (root / path).read_text(encoding="utf-8"))]
+    import reference
+
+    pages |= {f"api/{m}.md": reference.page(m) for m in modules}
+    pages["references.md"] = "# References\n\n```{bibliography}\n```\n"
+    pages["index.md"] = front_page(pages["index.md"], config, parts, modules)
+    pages["references.bib"] = bibliography
+    kept = {write(work / "src" / path, text) for path, text in pages.items()}
+    for stale in (work / "src").rglob("*.*"):
+        if stale.is_file() and stale not in kept:
+            stale.unlink()
+    return config, notebooks
+
+
+def sphinx(config, work):
+    "Run Sphinx on the staged project, warnings as errors."
+    book = {"title": config["book"]["title"], "author": config["book"]["author"], "subtitle": config["book"].get("subtitle", "")}
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-n", "-q", "-c", SITE, "-d", work / "doctrees", work / "src", work / "html"]
+    done = subprocess.run(command, env=os.environ | {"BOOK": json.dumps(book)}, capture_output=True, text=True)
+    sys.stdout.write(done.stdout)
+    if done.returncode:
+        # MyST-NB counts 10 000 lines to a cell
+        place = re.compile(r"\S*?/src/(\S+?\.ipynb):(\d+)")
+        text = place.sub(lambda m: f"{m[1]}, cell {int(m[2]) // 10000}, line {int(m[2]) % 10000}", done.stderr)
+        raise BookError(text.replace(str(work / "src") + "/", ""))
+
+
+def publish(root, notebooks, work, target):
+    "Replace the site by the new one in a single step."
+    new, old = target.with_name(f"{target.name}.new"), target.with_name(f"{target.name}.old")
+    for folder in (new, old):
+        shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(work / "html", new, ignore=shutil.ignore_patterns(".buildinfo*", "jupyter_execute", "reports"))
+    for path in notebooks:  # what a reader downloads is the notebook itself, not its translation
+        shutil.copy(root / path, new / "_sources" / path)
+    if target.exists():
+        target.rename(old)
+    new.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def build(root, work, target):
+    os.environ |= {"MATPLOTLIBRC": str(SITE / "matplotlibrc"), "IPYTHONDIR": str(work / "ipython"), "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    profile = work / "ipython" / "profile_default"
+    profile.mkdir(parents=True, exist_ok=True)
+    shutil.copy(SITE / "ipython_kernel_config.py", profile)
+    config, notebooks = stage(root, work)
+    sphinx(config, work)
+    publish(root, notebooks, work, target)
+    return target / "index.html"
+
+
+if __name__ == "__main__":
+    root = SITE.parent
+    try:
+        page = build(root, root / ".book", root / "_book")
+    except BookError as e:
+        sys.exit(f"The book was not built.\n{e}")
+    page.touch()  # newer than all it was made from

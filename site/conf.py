@@ -1,0 +1,62 @@
+"""Sphinx configuration. Title, chapters and bibliography come from _quarto.yml, through build.py."""
+
+import json
+import os
+import sys
+from importlib.metadata import files
+from pathlib import Path
+
+SITE = Path(__file__).parent
+sys.path.insert(0, str(SITE))
+BOOK = json.loads(os.environ["BOOK"])
+MATHJAX = str(next(f.locate() for f in files("sphinx-mathjax-offline") if f.name == "tex-svg-full.js"))  # the one file of it that we need
+
+project, author = BOOK["title"], BOOK["author"]
+copyright = author
+html_title = project
+language = "en"
+
+extensions = ["myst_nb", "statements", "sphinxcontrib.bibtex", "sphinx_multitoc_numbering", "sphinx_copybutton", "sphinx.ext.mathjax"]
+nb_execution_mode = "off"  # build.py has run the notebooks
+nb_merge_streams = True
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 0
+suppress_warnings = ["mystnb.mime_priority"]
+
+bibtex_bibfiles = ["references.bib"]
+bibtex_default_style = "plain"
+bibtex_reference_style = "author_year"
+
+numfig = True
+math_numfig = True
+numfig_secnum_depth = 1
+math_eqref_format = "({number})"
+numfig_format = {
+    "section": "Section %s", "figure": "Figure %s", "table": "Table %s", "thm": "Theorem %s", "lem": "Lemma %s", "prp": "Proposition %s",
+    "cor": "Corollary %s", "def": "Definition %s", "exm": "Example %s", "rem": "Remark %s", "alg": "Algorithm %s",
+}  # fmt: skip
+
+html_theme = "sphinx_book_theme"
+html_theme_options = {
+    "navbar_persistent": [],
+    "show_navbar_depth": 1,
+    "show_toc_level": 2,
+    "use_download_button": True,
+    "use_fullscreen_button": False,
+    "home_page_in_toc": True,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+    "footer_end": [],
+}
+html_context = {"default_mode": "auto"}
+html_static_path = [str(SITE / "static"), MATHJAX]
+html_css_files = ["book.css"]
+html_js_files = [("previews.js", {"defer": "defer"}), ("book.js", {"defer": "defer"})]
+html_show_search_summary = False  # would fetch pages, which file:// forbids
+html_copy_source = True
+html_show_copyright = False
+html_show_sphinx = False
+html_last_updated_fmt = None
+mathjax_path = "tex-svg-full.js"
+mathjax3_config = {"svg": {"fontCache": "global"}, "tex": {"tags": "none"}, "options": {"enableMenu": False}}
+copybutton_selector = "div.cell_input pre, div.highlight-sh pre, div.highlight-python pre"

@@ -1,0 +1,72 @@
+"""Pages of the reference: one per module, from signatures and the comments on their parameters."""
+
+import dataclasses
+import importlib
+import inspect
+
+from fastcore.docments import docments
+
+
+def escape(text):
+    "Text that stands in a cell of a table."
+    return " ".join(str(text).split()).replace("|", "\\|")
+
+
+def type_name(annotation):
+    if annotation is inspect.Parameter.empty or annotation is None:
+        return ""
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation).replace("collections.abc.", "").replace("numpy.typing.", "")
+
+
+def parameters(obj):
+    "A table of parameters (of a function) or fields (of a dataclass)."
+    rows = []
+    for name, about in docments(obj, full=True).items():
+        if name == "self" or (name == "return" and (not about.docment and about.anno in (inspect.Parameter.empty, None))):
+            continue
+        default = "" if about.default is inspect.Parameter.empty or name == "return" else f" = `{about.default!r}`"
+        if "<" in default:  # the repr of a function or factory says nothing
+            default = ""
+        label = "*returns*" if name == "return" else f"`{name}`"
+        rows.append(f"| {label} | `{escape(type_name(about.anno))}`{default} | {escape(about.docment or '')} |")
+    return ["| | | |", "|---|---|---|", *rows, ""] if rows else []
+
+
+def signature(obj):
+    "Names and defaults, without annotations: those stand in the table."
+    given = inspect.signature(obj)
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in given.parameters.values() if p.name != "self"]
+    text = str(given.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+    return "(...)" if "<" in text else text
+
+
+def members(obj):
+    "Public methods and properties of a class."
+    for name, member in vars(obj).items():
+        if isinstance(member, property):
+            yield [f"````{{py:property}} {name}", "", inspect.getdoc(member) or "", "````", ""]
+        elif inspect.isfunction(member) and (not name.startswith("_") or name == "__call__") and member.__doc__ and member.__module__ == obj.__module__:
+            yield [f"````{{py:method}} {name}{signature(member)}", "", inspect.getdoc(member), "````", ""]
+
+
+def entry(module, name):
+    "One public name."
+    obj = getattr(module, name)
+    short = module.__name__.split(".")[-1]
+    if not callable(obj):
+        about = inspect.getsource(module).split(f"\n{name} = ")[1].split("\n")[0].partition("#")[2]
+        return [f"`````{{py:data}} {name}", "", about.strip().capitalize() + ".", "`````", ""]
+    kind = "class" if inspect.isclass(obj) else "function"
+    lines = [f"`````{{py:{kind}}} {name}{signature(obj)}", "", inspect.getdoc(obj), "", *parameters(obj)]
+    if kind == "class":
+        lines += [line for member in members(obj) for line in member]
+    return [*lines, f"{{ref}}`Where it is derived <exported-{short}-{name.lower()}>`", "`````", ""]
+
+
+def page(name):
+    "The reference page of one module."
+    module = importlib.import_module(f"kxbook.{name}")
+    lines = [f"# kxbook.{name}", "", module.__doc__, "", f"```{{py:module}} kxbook.{name}", "```", ""]
+    for public in module.__all__:
+        lines += entry(module, public)
+    return "\n".join(lines)

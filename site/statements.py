@@ -1,0 +1,162 @@
+"""Sphinx extension: numbered statements, proofs, and the tab that joins an exported cell to its page in the reference.
+
+Statements are enumerable nodes like figures and tables, so that Sphinx numbers them by chapter and `numref` refers to them; and
+objects of a domain, so that search finds them by name.
+"""
+
+import json
+
+from bs4 import BeautifulSoup
+from docutils import nodes
+from quarto import STATEMENTS
+from sphinx import addnodes
+from sphinx.domains import Domain, ObjType
+from sphinx.transforms import SphinxTransform
+from sphinx.util.docutils import SphinxDirective
+
+EVIDENCE = {
+    "exact": "checked: decided exactly",
+    "sampled": "checked: held in every case tried",
+    "cited": "taken from the literature",
+    "refuted": "false as printed: refuted by a witness",
+}
+
+# One node class per kind of statement: Sphinx counts each class by itself.
+KINDS = {prefix: type(f"statement_{prefix}", (nodes.General, nodes.Element), {"__module__": __name__}) for prefix in STATEMENTS}
+globals().update({c.__name__: c for c in KINDS.values()})
+
+
+class statement_number(nodes.Inline, nodes.TextElement):
+    "Where the number of the enclosing statement goes."
+
+
+class Statement(SphinxDirective):
+    has_content = True
+    optional_arguments = 1
+    final_argument_whitespace = True
+    option_spec = {"name": str, "evidence": str}
+
+    def run(self):
+        id = self.options["name"]
+        prefix = id.split("-")[0]
+        node = KINDS[prefix](classes=["statement", f"statement-{prefix}"], label=STATEMENTS[prefix])
+        head = nodes.paragraph(classes=["statement-title"])
+        head += statement_number(prefix=prefix, statement=id)
+        title = self.arguments[0] if self.arguments else ""
+        if title:
+            name = nodes.inline(classes=["statement-name"])
+            name.extend(self.parse_inline(title)[0])
+            head += [nodes.Text(" "), name]
+        if evidence := self.options.get("evidence"):
+            head += [nodes.Text(" "), nodes.inline(evidence, evidence, classes=["evidence", evidence], title=EVIDENCE[evidence])]
+        node["title"] = title or STATEMENTS[prefix]
+        node += head
+        node.extend(self.parse_content_to_nodes())
+        self.add_name(node)
+        self.env.get_domain("book").data["objects"].append((id, node["title"], prefix, self.env.docname))
+        return [node]
+
+
+class Proof(SphinxDirective):
+    has_content = True
+    optional_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self):
+        node = nodes.container(classes=["proof"])
+        node.extend(self.parse_content_to_nodes())
+        word = f"Proof ({self.arguments[0]})." if self.arguments else "Proof."
+        first = node[0] if node.children and isinstance(node[0], nodes.paragraph) else None
+        if first is None:
+            first = nodes.paragraph()
+            node.insert(0, first)
+        first.insert(0, nodes.emphasis("", word, classes=["proof-word"]))
+        first.insert(1, nodes.Text(" "))
+        return [node]
+
+
+class BookDomain(Domain):
+    "The statements of the book, for search."
+
+    name, label = "book", "Book"
+    object_types = {prefix: ObjType(word) for prefix, word in STATEMENTS.items()}
+    initial_data = {"objects": []}
+
+    def clear_doc(self, docname):
+        self.data["objects"] = [o for o in self.data["objects"] if o[3] != docname]
+
+    def merge_domaindata(self, docnames, otherdata):
+        self.data["objects"] += [o for o in otherdata["objects"] if o[3] in docnames]
+
+    def get_objects(self):
+        for id, title, prefix, docname in self.data["objects"]:
+            yield id, title.replace(".", ""), prefix, docname, id, 1
+
+
+class ExportTabs(SphinxTransform):
+    "A line above each exported cell that names what it exports and leads to the reference."
+
+    default_priority = 400
+
+    def apply(self):
+        for cell in list(self.document.findall(lambda n: isinstance(n, nodes.container) and n.get("nb_element") == "cell_code")):
+            exported = cell.get("cell_metadata", {}).get("exported")
+            if not exported:
+                continue
+            module = exported["module"]
+            tab = nodes.paragraph(classes=["exported"])
+            tab += nodes.Text("exported: ")
+            for i, name in enumerate(exported["names"]):
+                ref = addnodes.pending_xref("", refdomain="py", reftype="obj", reftarget=f"kxbook.{module}.{name}", refexplicit=True, refdoc=self.env.docname)
+                ref += nodes.literal("", name)
+                anchor = nodes.inline(names=[f"exported-{module}-{name.lower()}"])
+                self.document.note_explicit_target(anchor)
+                anchor += ref
+                tab += [nodes.Text(", " if i else ""), anchor]
+            if not exported["names"]:
+                tab += nodes.literal("", f"kxbook.{module}")
+            cell.insert(0, tab)
+
+
+def visit_statement(self, node):
+    self.body.append(self.starttag(node, "div", ""))
+
+
+def depart_statement(self, node):
+    self.body.append("</div>\n")
+
+
+def visit_number(self, node):
+    prefix, id = node["prefix"], node["statement"]
+    number = ".".join(map(str, self.builder.fignumbers.get(prefix, {}).get(id, ())))
+    self.body.append(f'<a class="statement-number" href="#{id}">{STATEMENTS[prefix]} {number}</a>')
+    raise nodes.SkipNode
+
+
+def write_previews(app, exception):
+    "All statements as a script, for the previews that appear over references; a script, so that it loads from file:// too."
+    if exception or app.builder.format != "html":
+        return
+    previews = {}
+    for id, _, _, docname in app.env.get_domain("book").data["objects"]:
+        page = BeautifulSoup((app.outdir / f"{docname}.html").read_text(encoding="utf-8"), "html.parser")
+        found = page.find(id=id)
+        for tag in found.select(".headerlink"):
+            tag.decompose()
+        for tag in found.find_all(True):
+            tag.attrs.pop("id", None)
+        previews[id] = found.decode_contents()
+    text = f"window.bookStatements = {json.dumps(previews, ensure_ascii=False, sort_keys=True)};\n"
+    (app.outdir / "_static" / "previews.js").write_text(text, encoding="utf-8")
+
+
+def setup(app):
+    app.add_domain(BookDomain)
+    app.add_directive("statement", Statement)
+    app.add_directive("proof", Proof)
+    app.add_transform(ExportTabs)
+    app.add_node(statement_number, html=(visit_number, None))
+    for prefix, node in KINDS.items():
+        app.add_enumerable_node(node, prefix, lambda node: node["title"], html=(visit_statement, depart_statement))
+    app.connect("build-finished", write_previews)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
