@@ -62,4 +62,10 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                'kxbook.kernel.quadratic': ('kernel.html#quadratic', 'kxbook/kernel.py'),
                                'kxbook.kernel.scale_gamma': ('kernel.html#scale_gamma', 'kxbook/kernel.py'),
                                'kxbook.kernel.taylor': ('kernel.html#taylor', 'kxbook/kernel.py')},
-            'kxbook.plot': {'kxbook.plot.scatter': ('plot.html#scatter', 'kxbook/plot.py')}}}
+            'kxbook.plot': { 'kxbook.plot._box_text': ('plot.html#_box_text', 'kxbook/plot.py'),
+                             'kxbook.plot._places': ('plot.html#_places', 'kxbook/plot.py'),
+                             'kxbook.plot._write': ('plot.html#_write', 'kxbook/plot.py'),
+                             'kxbook.plot.plot_partition': ('plot.html#plot_partition', 'kxbook/plot.py'),
+                             'kxbook.plot.plot_tree': ('plot.html#plot_tree', 'kxbook/plot.py'),
+                             'kxbook.plot.question': ('plot.html#question', 'kxbook/plot.py'),
+                             'kxbook.plot.scatter': ('plot.html#scatter', 'kxbook/plot.py')}}}

@@ -33,7 +33,10 @@ def claim(
 ) -> Iterator[None]:
     "Run the checks of the statement `id`; whatever fails inside names the statement."
     if kind not in KINDS:
-        raise ValueError(f"The 'kind' parameter of claim must be a str among {sorted(KINDS)}. Got {kind!r} instead.")
+        raise ValueError(
+            f"The 'kind' parameter of claim must be a str among {sorted(KINDS)}. "
+            f"Got {kind!r} instead."
+        )
     try:
         yield
     except Exception as e:
@@ -59,7 +62,9 @@ def expect_fail(
 
 # %% ../nbs/00_claim.ipynb #ce545276
 PREFIXES = ("def", "thm", "lem", "prp", "cor", "rem", "exm", "alg")  # the kinds of statement
-_CODE = re.compile(r"^(`{3,}).*?^\1|`[^`\n]*`", re.S | re.M)  # code may mention an id without meaning it
+_CODE = re.compile(
+    r"^(`{3,}).*?^\1|`[^`\n]*`", re.S | re.M
+)  # code may mention an id without meaning it
 _REF = re.compile(rf"@((?:{'|'.join(PREFIXES)})-[\w-]*\w)")
 
 
@@ -88,7 +93,11 @@ def _claims(node: ast.AST) -> Iterator[tuple[ast.Call, list]]:
     "Each `with claim(...)` below `node` and its body, except those that are expected to fail."
     for child in ast.iter_child_nodes(node):
         items = getattr(child, "items", []) if isinstance(child, ast.With) else []
-        calls = {getattr(i.context_expr.func, "id", ""): i.context_expr for i in items if isinstance(i.context_expr, ast.Call)}
+        calls = {
+            getattr(i.context_expr.func, "id", ""): i.context_expr
+            for i in items
+            if isinstance(i.context_expr, ast.Call)
+        }
         if "expect_fail" in calls:
             continue
         if "claim" in calls:
@@ -97,10 +106,16 @@ def _claims(node: ast.AST) -> Iterator[tuple[ast.Call, list]]:
 
 
 def _checks_something(body: list) -> bool:
-    "Whether a claim's body holds an assertion, as a statement or as a call such as `np.testing.assert_allclose`."
+    "Whether a claim's body asserts something, by a statement or by a call such as `assert_eq`."
     nodes = [n for statement in body for n in ast.walk(statement)]
-    called = [getattr(n.func, "attr", getattr(n.func, "id", "")) for n in nodes if isinstance(n, ast.Call)]
-    return any(isinstance(n, ast.Assert) for n in nodes) or any(c.startswith(("assert_", "test_", "expect_fail")) for c in called)
+    called = [
+        getattr(n.func, "attr", getattr(n.func, "id", ""))
+        for n in nodes
+        if isinstance(n, ast.Call)
+    ]
+    return any(isinstance(n, ast.Assert) for n in nodes) or any(
+        c.startswith(("assert_", "test_", "expect_fail")) for c in called
+    )
 
 # %% ../nbs/00_claim.ipynb #2c69eb56
 @dataclass
@@ -110,6 +125,7 @@ class Statement:
     id: str  # id of its div; the part before the hyphen says what it is
     title: str  # its heading
     where: str  # notebook and cell
+    text: str  # its body, as written
     refs: set[str]  # statements that its text refers to
     proof: str = "absent"  # "complete", "sketch" or "absent"
     proof_refs: set[str] = field(default_factory=set)  # statements that its proof refers to
@@ -131,14 +147,17 @@ class Ledger:
 
 # %% ../nbs/00_claim.ipynb #64844c9b
 def _enter_markdown(ledger: Ledger, text: str, where: str, last: str | None) -> str | None:
-    "Enter the statements and proofs of a markdown cell; returns the statement that a following proof belongs to."
+    "Enter the statements and proofs of a markdown cell; returns the last statement so far."
     for attrs, body in _divs(text):
         id = next((a[1:] for a in attrs.split() if a.startswith("#")), "")
         title = re.match(r"\s*##+ (.*)", body)
         if id.split("-")[0] in PREFIXES:
             if id in ledger.statements:
-                ledger.problems.append(f"{where}: {id} is stated before, in {ledger.statements[id].where}")
-            ledger.statements[id] = Statement(id, title[1].strip() if title else "", where, _refs(body) - {id})
+                ledger.problems.append(
+                    f"{where}: {id} is stated before, in {ledger.statements[id].where}"
+                )
+            name, text = (title[1].strip(), body[title.end() :]) if title else ("", body)
+            ledger.statements[id] = Statement(id, name, where, text.strip(), _refs(body) - {id})
             last = id
         elif ".proof" in attrs.split():
             if last is None or ledger.statements[last].proof != "absent":
@@ -154,15 +173,23 @@ def _enter_code(ledger: Ledger, source: str, where: str) -> None:
     if "claim(" not in source:
         return
     for call, body in _claims(ast.parse(re.sub(r"^[%!].*", "", source, flags=re.M))):
-        args = {k.arg: k.value for k in call.keywords} | ({"id": call.args[0]} if call.args else {})
+        args = {k.arg: k.value for k in call.keywords} | (
+            {"id": call.args[0]} if call.args else {}
+        )
         try:
-            id, kind, uses = (ast.literal_eval(args[a]) if a in args else () for a in ("id", "kind", "uses"))
+            id, kind, uses = (
+                ast.literal_eval(args[a]) if a in args else () for a in ("id", "kind", "uses")
+            )
         except ValueError:
-            ledger.problems.append(f"{where}: id, kind and uses of a claim must be literals: {ast.unparse(call)}")
+            ledger.problems.append(
+                f"{where}: id, kind and uses of a claim must be literals: {ast.unparse(call)}"
+            )
             continue
         s = ledger.statements.get(id)
         if s is None:
-            ledger.problems.append(f"{where}: a claim about {id}, which is not stated before it")
+            ledger.problems.append(
+                f"{where}: a claim about {id}, which is not stated before it"
+            )
         elif s.kind:
             ledger.problems.append(f"{where}: {id} is claimed a second time")
         else:
@@ -210,12 +237,18 @@ def _faults(s: Statement, ledger: Ledger) -> Iterator[str]:
     rests_on = s.refs if s.proof == "absent" else s.proof_refs
     if prefix != "def" and not s.kind:
         yield f"{s.id} has no claim"
-    if prefix in ("thm", "lem", "prp", "cor", "rem") and s.proof == "absent" and s.kind != "cited" and not s.id.startswith("rem-erratum-"):
+    if (
+        prefix in ("thm", "lem", "prp", "cor", "rem")
+        and s.proof == "absent"
+        and s.kind != "cited"
+        and not s.id.startswith("rem-erratum-")
+    ):
         yield f"{s.id} has no proof"
     for missing in sorted((s.needs | s.uses) - set(known)):
         yield f"{s.id} refers to {missing}, which is not stated anywhere"
     if s.kind and s.uses != rests_on:
-        yield f"the claim of {s.id} uses {sorted(s.uses)}, its {'statement' if s.proof == 'absent' else 'proof'} refers to {sorted(rests_on)}"
+        text = "statement" if s.proof == "absent" else "proof"
+        yield f"the claim of {s.id} uses {sorted(s.uses)}, its {text} refers to {sorted(rests_on)}"
     if not s.needs and not any(s.id in t.needs for t in known.values()):
         yield f"{s.id} stands alone: it uses nothing and nothing uses it"
 
@@ -225,7 +258,11 @@ def audit(
 ) -> list[str]:
     "Everything that is wrong with the ledger; an empty list if it is honest."
     problems = list(ledger.problems)
-    problems += [f"{s.where}: {fault}" for s in ledger.statements.values() for fault in _faults(s, ledger)]
+    problems += [
+        f"{s.where}: {fault}"
+        for s in ledger.statements.values()
+        for fault in _faults(s, ledger)
+    ]
     try:
         TopologicalSorter({s.id: s.needs for s in ledger.statements.values()}).prepare()
     except CycleError as e:

@@ -25,14 +25,21 @@ def _shapes(name: str, description: str, return_X_y: bool) -> Bunch | tuple[NDAr
     if return_X_y:
         return X, y
     names = np.array([str(c) for c in np.unique(y)])
-    return Bunch(data=X, target=y, feature_names=["x", "y"], target_names=names, DESCR=description, filename=str(path))
+    return Bunch(
+        data=X,
+        target=y,
+        feature_names=["x", "y"],
+        target_names=names,
+        DESCR=description,
+        filename=str(path),
+    )
 
 # %% ../nbs/01_data.ipynb #8120f7fe
 def load_pathbased(
     *,
     return_X_y: bool = False,  # return (X, y) in place of a Bunch
 ) -> Bunch | tuple[NDArray, NDArray]:
-    "300 points of the plane in 3 classes: an open ring around two round clusters (Chang & Yeung 2008)."
+    "300 points in 3 classes: an open ring around two round clusters (Chang & Yeung 2008)."
     return _shapes("pathbased", load_pathbased.__doc__, return_X_y)
 
 
@@ -40,7 +47,7 @@ def load_aggregation(
     *,
     return_X_y: bool = False,  # return (X, y) in place of a Bunch
 ) -> Bunch | tuple[NDArray, NDArray]:
-    "788 points of the plane in 7 classes: groups of unequal size, some touching (Gionis, Mannila & Tsaparas 2007)."
+    "788 points in 7 classes: groups of unequal size, some touching (Gionis et al. 2007)."
     return _shapes("aggregation", load_aggregation.__doc__, return_X_y)
 
 
@@ -48,7 +55,7 @@ def load_flame(
     *,
     return_X_y: bool = False,  # return (X, y) in place of a Bunch
 ) -> Bunch | tuple[NDArray, NDArray]:
-    "240 points of the plane in 2 classes: a round cloud held in a bowl (Fu & Medico 2007)."
+    "240 points in 2 classes: a round cloud held in a bowl (Fu & Medico 2007)."
     return _shapes("flame", load_flame.__doc__, return_X_y)
 
 # %% ../nbs/01_data.ipynb #f69d5c11
@@ -64,7 +71,7 @@ def load_breast_cancer(
     *,
     return_X_y: bool = False,  # return (X, y) in place of a Bunch
 ) -> Bunch | tuple[NDArray, NDArray]:
-    "569 tumours in 2 classes, thirty features of their cell nuclei (Street, Wolberg & Mangasarian 1993), from scikit-learn."
+    "569 tumours in 2 classes, thirty features each (Street et al. 1993), from scikit-learn."
     return datasets.load_breast_cancer(return_X_y=return_X_y)
 
 # %% ../nbs/01_data.ipynb #0ababb42
@@ -86,11 +93,17 @@ def exkmc_line(
     n: int = 60,  # number of points, a positive multiple of 6
     eps: float = 0.1,  # distance of every point from its cluster's centre, in (0, 1/2)
 ) -> tuple[NDArray, NDArray]:
-    "Three clusters on a line, centred at -1, 0, 1, half of each at distance `eps` on either side; (n, 1) points and labels."
+    "Clusters at -1, 0, 1 on a line, half of each `eps` to either side; points and labels."
     if n < 6 or n % 6:
-        raise ValueError(f"The 'n' parameter of exkmc_line must be a positive multiple of 6. Got {n!r} instead.")
+        raise ValueError(
+            "The 'n' parameter of exkmc_line must be a positive multiple of 6. "
+            f"Got {n!r} instead."
+        )
     if not 0 < eps < 0.5:
-        raise ValueError(f"The 'eps' parameter of exkmc_line must be a number in (0, 0.5). Got {eps!r} instead.")
+        raise ValueError(
+            "The 'eps' parameter of exkmc_line must be a number in (0, 0.5). "
+            f"Got {eps!r} instead."
+        )
     y = np.repeat([0, 1, 2], n // 3)
     side = np.tile(np.repeat([-1, 1], n // 6), 3)
     return (y - 1 + side * eps)[:, None], y
@@ -99,14 +112,16 @@ def exkmc_line(
 def quadratic_xor(
     repeats: int = 1,  # how often each corner occurs
 ) -> tuple[NDArray, NDArray]:
-    "The corners (±1, ±1), opposite corners sharing a label; (4 · repeats, 2) points and labels."
+    "The corners (±1, ±1), opposite ones sharing a label: (4 · repeats, 2) points and labels."
     X = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
     return np.repeat(X, repeats, axis=0), np.repeat([0, 0, 1, 1], repeats)
 
 # %% ../nbs/01_data.ipynb #42cfaf04
 def epsilon_words() -> tuple[NDArray, NDArray]:
-    "Eight points of 36 coordinates in two clusters: far apart, and yet alike in every single coordinate."
-    halves = np.array([[i in pair for i in range(4)] for pair in combinations(range(4), 2)], dtype=float)
+    "Eight points of 36 coordinates in two clusters: far apart, yet alike in every coordinate."
+    halves = np.array(
+        [[i in pair for i in range(4)] for pair in combinations(range(4), 2)], dtype=float
+    )
     first, second = np.repeat(halves, 6, axis=0).T, np.tile(-halves, (6, 1)).T
     return np.vstack([first, second]), np.repeat([0, 1], 4)
 

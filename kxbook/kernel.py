@@ -21,7 +21,7 @@ from scipy.linalg import eigvalsh
 def lowest_eigenvalue(
     K: ArrayLike,  # (n, n) symmetric matrix
 ) -> float:
-    "The lowest eigenvalue of a symmetric matrix, as a share of the largest in absolute value; 0 for the zero matrix."
+    "The lowest eigenvalue of a symmetric matrix as a share of the largest in size; 0 for zero."
     values = eigvalsh(np.asarray(K, dtype=float))
     largest = np.abs(values).max()
     return float(values[0] / largest) if largest else 0.0
@@ -39,8 +39,8 @@ class Kernel:
     "A kernel: a factor on one axis and how factors combine, or a function of whole points."
 
     name: str  # what it is called, also in the `kernel` parameter of estimators
-    combine: str | None = None  # "product" or "sum" over the axes; None where there is no factor
-    factor: Callable | None = None  # (s, t, **params) -> value for coordinates s and t, broadcasting
+    combine: str | None = None  # "product" or "sum" over the axes; None without factors
+    factor: Callable | None = None  # (s, t, **params) -> values at coordinates s and t
     whole: Callable | None = None  # (X, Y, **params) -> (n, m) matrix, where there is no factor
     params: tuple[tuple[str, object], ...] = ()  # names and values of its parameters
     nonnegative: bool = False  # whether it is defined for coordinates >= 0 only
@@ -58,7 +58,7 @@ class Kernel:
         return _matrix(self, X, Y)
 
     def axis(self, s: ArrayLike, t: ArrayLike | None = None) -> NDArray:
-        "The (n, m) Gram matrix of one coordinate: the factor at all values s and t of an axis; t = s by default."
+        "The (n, m) Gram matrix of one axis: the factor at all values s and t; t = s by default."
         return _axis_matrix(self, s, t)
 
     def diag(self, X: ArrayLike) -> NDArray:
@@ -72,29 +72,47 @@ def check_points(
     *,
     nonnegative: str = "",  # name of a kernel that needs values >= 0
 ) -> NDArray:
-    "Points as a finite (n, d) array of float64, or an error that says what is wrong and what to do."
+    "Points as a finite (n, d) array of float64, or an error that says what to do."
     if hasattr(X, "toarray"):
-        raise TypeError(f"Sparse data was passed for {name}, but dense data is required. Use '.toarray()' to convert it.")
+        raise TypeError(
+            f"Sparse data was passed for {name}, but dense data is required. "
+            "Use '.toarray()' to convert it."
+        )
     X = np.asarray(X)
     if np.iscomplexobj(X):
         raise ValueError(f"Complex data not supported: {name} has dtype {X.dtype}.")
     X = X.astype(float, copy=False)
     if X.ndim != 2:
-        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead for {name}. Use reshape(-1, 1) for a single feature, reshape(1, -1) for a single sample.")
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead for {name}. "
+            "Use reshape(-1, 1) for a single feature, reshape(1, -1) for a single sample."
+        )
     if 0 in X.shape:
-        raise ValueError(f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s) for {name} while a minimum of 1 is required.")
+        raise ValueError(
+            f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s) for "
+            f"{name} while a minimum of 1 is required."
+        )
     if not np.isfinite(X).all():
-        raise ValueError(f"Input {name} contains {'NaN' if np.isnan(X).any() else 'infinity'}. Remove or impute such rows first.")
+        raise ValueError(
+            f"Input {name} contains {'NaN' if np.isnan(X).any() else 'infinity'}. "
+            "Remove or impute such rows first."
+        )
     if nonnegative and (X < 0).any():
         row, column = np.argwhere(X < 0)[0]
-        raise ValueError(f"Negative values in data passed to the {nonnegative} kernel: {name}[{row}, {column}] is {X[row, column]}. It needs values >= 0.")
+        raise ValueError(
+            f"Negative values in data passed to the {nonnegative} kernel: {name}[{row}, "
+            f"{column}] is {X[row, column]}. It needs values >= 0."
+        )
     return X
 
 # %% ../nbs/02_kernel.ipynb #8265b4f0
 def _axis_matrix(kernel: Kernel, s: ArrayLike, t: ArrayLike | None) -> NDArray:
     "The factor at all pairs of values of one axis."
     if kernel.factor is None:
-        raise ValueError(f"The kernel {kernel.name} does not factor over the axes: it has no Gram matrix for one of them.")
+        raise ValueError(
+            f"The kernel {kernel.name} does not factor over the axes: it has no Gram "
+            "matrix for one of them."
+        )
     s = np.asarray(s, dtype=float)
     t = s if t is None else np.asarray(t, dtype=float)
     return kernel.factor(s[:, None], t[None, :], **dict(kernel.params))
@@ -106,13 +124,22 @@ def _matrix(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None) -> NDArray:
     X = check_points(X, nonnegative=needs)
     Y = X if Y is None else check_points(Y, "Y", nonnegative=needs)
     if X.shape[1] != Y.shape[1]:
-        raise ValueError(f"Incompatible dimension for X and Y matrices: X.shape[1] == {X.shape[1]} while Y.shape[1] == {Y.shape[1]}.")
+        raise ValueError(
+            f"Incompatible dimension for X and Y matrices: X.shape[1] == {X.shape[1]} "
+            f"while Y.shape[1] == {Y.shape[1]}."
+        )
     if kernel.factor is None:
         K = np.asarray(kernel.whole(X, Y, **dict(kernel.params)), dtype=float)
         if K.shape != (len(X), len(Y)):
-            raise ValueError(f"The kernel {kernel.name} must return a matrix of shape {(len(X), len(Y))}. Got shape {K.shape} instead.")
+            raise ValueError(
+                f"The kernel {kernel.name} must return a matrix of shape "
+                f"{(len(X), len(Y))}. Got shape {K.shape} instead."
+            )
         return K
-    K, combine = kernel.axis(X[:, 0], Y[:, 0]), np.multiply if kernel.combine == "product" else np.add
+    K, combine = (
+        kernel.axis(X[:, 0], Y[:, 0]),
+        np.multiply if kernel.combine == "product" else np.add,
+    )
     for s, t in zip(X.T[1:], Y.T[1:]):
         combine(K, kernel.axis(s, t), out=K)
     return K
@@ -122,24 +149,32 @@ def _diagonal(kernel: Kernel, X: ArrayLike, block: int = 256) -> NDArray:
     "The kernel at each point with itself."
     X = check_points(X, nonnegative=kernel.name if kernel.nonnegative else "")
     if kernel.factor is None:
-        return np.concatenate([kernel(X[i : i + block]).diagonal() for i in range(0, len(X), block)])
+        return np.concatenate(
+            [kernel(X[i : i + block]).diagonal() for i in range(0, len(X), block)]
+        )
     values = kernel.factor(X, X, **dict(kernel.params))
     return values.prod(1) if kernel.combine == "product" else values.sum(1)
 
 # %% ../nbs/02_kernel.ipynb #4b096ed7
-def _gaussian(s, t, gamma): return np.exp(-gamma * (s - t) ** 2)
+def _gaussian(s, t, gamma):
+    return np.exp(-gamma * (s - t) ** 2)
 
 
-def _laplace(s, t, gamma): return np.exp(-gamma * np.abs(s - t))
+def _laplace(s, t, gamma):
+    return np.exp(-gamma * np.abs(s - t))
 
 
-def _profile(s, t, h): return h(np.abs(s - t))
+def _profile(s, t, h):
+    return h(np.abs(s - t))
 
 
 def _check_positive(caller: str, name: str, value: object) -> float:
     "A positive finite number, or an error."
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
-        raise ValueError(f"The {name!r} parameter of {caller} must be a float in the range (0.0, inf). Got {value!r} instead.")
+        raise ValueError(
+            f"The {name!r} parameter of {caller} must be a float in the range (0.0, inf). "
+            f"Got {value!r} instead."
+        )
     return float(value)
 
 # %% ../nbs/02_kernel.ipynb #ead02440
@@ -147,26 +182,40 @@ def gaussian(
     gamma: float = 1.0,  # width: larger means more local
 ) -> Kernel:
     "The Gaussian kernel exp(-γ‖x - y‖²), a product over axes."
-    return Kernel("gaussian", "product", _gaussian, params=(("gamma", _check_positive("gaussian", "gamma", gamma)),))
+    return Kernel(
+        "gaussian",
+        "product",
+        _gaussian,
+        params=(("gamma", _check_positive("gaussian", "gamma", gamma)),),
+    )
 
 
 def laplace(
     gamma: float = 1.0,  # width: larger means more local
 ) -> Kernel:
     "The Laplace kernel exp(-γ‖x - y‖₁), a product over axes."
-    return Kernel("laplace", "product", _laplace, params=(("gamma", _check_positive("laplace", "gamma", gamma)),))
+    return Kernel(
+        "laplace",
+        "product",
+        _laplace,
+        params=(("gamma", _check_positive("laplace", "gamma", gamma)),),
+    )
 
 
 def distance(
-    h: Callable[[NDArray], NDArray],  # profile: decreasing on [0, ∞), h(0) = 1, applied to arrays
+    h: Callable[[NDArray], NDArray],  # profile: decreasing on [0, ∞), h(0) = 1
 ) -> Kernel:
-    "The product kernel ∏ h(|xᵢ - yᵢ|) of any profile; whether it is positive semidefinite depends on h."
+    "The product kernel ∏ h(|xᵢ - yᵢ|); whether it is positive semidefinite depends on h."
     if not np.isclose(h(np.zeros(1))[0], 1):
-        raise ValueError(f"The 'h' parameter of distance must be a profile with h(0) = 1. Got h(0) = {h(np.zeros(1))[0]} instead.")
+        raise ValueError(
+            "The 'h' parameter of distance must be a profile with h(0) = 1. "
+            f"Got h(0) = {h(np.zeros(1))[0]} instead."
+        )
     return Kernel("distance", "product", _profile, params=(("h", h),))
 
 # %% ../nbs/02_kernel.ipynb #ab4ad84a
-def _taylor(s, t, f, g): return f(s) * f(t) * g(s * t)
+def _taylor(s, t, f, g):
+    return f(s) * f(t) * g(s * t)
 
 
 def taylor(
@@ -177,13 +226,16 @@ def taylor(
     return Kernel("taylor", "product", _taylor, params=(("f", f), ("g", g)))
 
 # %% ../nbs/02_kernel.ipynb #9ac1e270
-def _linear(s, t): return s * t
+def _linear(s, t):
+    return s * t
 
 
-def _hellinger(s, t): return np.sqrt(s) * np.sqrt(t)
+def _hellinger(s, t):
+    return np.sqrt(s) * np.sqrt(t)
 
 
-def _intersection(s, t, beta): return np.minimum(s, t) ** beta
+def _intersection(s, t, beta):
+    return np.minimum(s, t) ** beta
 
 
 def _chi2(s, t):
@@ -214,10 +266,12 @@ def chi2() -> Kernel:
     return Kernel("chi2", "sum", _chi2, nonnegative=True)
 
 # %% ../nbs/02_kernel.ipynb #70a58453
-def _quadratic(X, Y): return (X @ Y.T) ** 2
+def _quadratic(X, Y):
+    return (X @ Y.T) ** 2
 
 
-def _epsilon(X, Y, eps): return (np.sqrt(sum((s[:, None] - t) ** 2 for s, t in zip(X.T, Y.T))) <= eps).astype(float)
+def _epsilon(X, Y, eps):
+    return (np.sqrt(sum((s[:, None] - t) ** 2 for s, t in zip(X.T, Y.T))) <= eps).astype(float)
 
 
 def quadratic() -> Kernel:
@@ -229,13 +283,21 @@ def epsilon(
     eps: float = 1.0,  # radius of the neighbourhood
 ) -> Kernel:
     "The ε-neighbourhood kernel: 1 if ‖x - y‖ <= ε, else 0. It is not positive semidefinite."
-    return Kernel("epsilon", whole=_epsilon, params=(("eps", _check_positive("epsilon", "eps", eps)),))
+    return Kernel(
+        "epsilon", whole=_epsilon, params=(("eps", _check_positive("epsilon", "eps", eps)),)
+    )
 
 # %% ../nbs/02_kernel.ipynb #1069d89e
 KERNELS = {  # what a kernel can be called
-    "gaussian": gaussian, "laplace": laplace, "linear": linear, "hellinger": hellinger, "intersection": intersection,
-    "chi2": chi2, "quadratic": quadratic, "epsilon": epsilon,
-}  # fmt: skip
+    "gaussian": gaussian,
+    "laplace": laplace,
+    "linear": linear,
+    "hellinger": hellinger,
+    "intersection": intersection,
+    "chi2": chi2,
+    "quadratic": quadratic,
+    "epsilon": epsilon,
+}
 
 
 def scale_gamma(
@@ -249,7 +311,7 @@ def scale_gamma(
 
 def as_kernel(
     kernel: str | Kernel | Callable,  # a name, a kernel, or a function (X, Y) -> matrix
-    gamma: float | str = "scale",  # width of "gaussian" and "laplace": a positive number or "scale"
+    gamma: float | str = "scale",  # width of gaussian and laplace: a number > 0 or "scale"
     X: ArrayLike | None = None,  # (n, d) points, needed for "scale"
 ) -> Kernel:
     "The kernel that is meant."
@@ -260,11 +322,19 @@ def as_kernel(
     if kernel not in KERNELS:
         close = get_close_matches(str(kernel), KERNELS, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"The 'kernel' parameter must be a str among {sorted(KERNELS)}, a Kernel or a callable. Got {kernel!r} instead.{hint}")
+        raise ValueError(
+            f"The 'kernel' parameter must be a str among {sorted(KERNELS)}, a Kernel or a "
+            f"callable. Got {kernel!r} instead.{hint}"
+        )
     if kernel not in ("gaussian", "laplace"):
         return KERNELS[kernel]()
     if isinstance(gamma, str) and gamma != "scale" or gamma is None:
-        raise ValueError(f"The 'gamma' parameter must be 'scale' or a float in the range (0.0, inf). Got {gamma!r} instead.")
+        raise ValueError(
+            "The 'gamma' parameter must be 'scale' or a float in the range (0.0, inf). "
+            f"Got {gamma!r} instead."
+        )
     if gamma == "scale" and X is None:
-        raise ValueError("The 'gamma' parameter is 'scale', which needs the points: pass X, or a number.")
+        raise ValueError(
+            "The 'gamma' parameter is 'scale', which needs the points: pass X, or a number."
+        )
     return KERNELS[kernel](scale_gamma(X) if gamma == "scale" else gamma)

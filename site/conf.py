@@ -19,6 +19,7 @@ language = "en"
 extensions = ["myst_nb", "statements", "sphinxcontrib.bibtex", "sphinx_multitoc_numbering", "sphinx_copybutton", "sphinx.ext.mathjax"]
 nb_execution_mode = "off"  # build.py has run the notebooks
 nb_merge_streams = True
+nb_render_markdown_format = "myst"
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 0
 suppress_warnings = ["mystnb.mime_priority"]

@@ -1,8 +1,9 @@
 """Pages of the reference: one per module, from signatures and the comments on their parameters."""
 
-import dataclasses
+import ast
 import importlib
 import inspect
+import textwrap
 
 from fastcore.docments import docments
 
@@ -12,23 +13,28 @@ def escape(text):
     return " ".join(str(text).split()).replace("|", "\\|")
 
 
-def type_name(annotation):
-    if annotation is inspect.Parameter.empty or annotation is None:
-        return ""
-    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation).replace("collections.abc.", "").replace("numpy.typing.", "")
+def annotations(obj):
+    "Types as they are written in the source: `ArrayLike`, not what it stands for."
+    node = ast.parse(textwrap.dedent(inspect.getsource(obj))).body[0]
+    if isinstance(node, ast.ClassDef):
+        return {n.target.id: ast.unparse(n.annotation) for n in node.body if isinstance(n, ast.AnnAssign)}
+    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    found = {a.arg: ast.unparse(a.annotation) for a in arguments if a.annotation}
+    return found | ({"return": ast.unparse(node.returns)} if node.returns else {})
 
 
 def parameters(obj):
     "A table of parameters (of a function) or fields (of a dataclass)."
-    rows = []
+    rows, types = [], annotations(obj)
     for name, about in docments(obj, full=True).items():
-        if name == "self" or (name == "return" and (not about.docment and about.anno in (inspect.Parameter.empty, None))):
+        if name == "self" or (name == "return" and types.get("return", "None") == "None"):
             continue
         default = "" if about.default is inspect.Parameter.empty or name == "return" else f" = `{about.default!r}`"
         if "<" in default:  # the repr of a function or factory says nothing
             default = ""
         label = "*returns*" if name == "return" else f"`{name}`"
-        rows.append(f"| {label} | `{escape(type_name(about.anno))}`{default} | {escape(about.docment or '')} |")
+        kind = f"`{escape(types[name])}`" if name in types else ""
+        rows.append(f"| {label} | {kind}{default} | {escape(about.docment or '')} |")
     return ["| | | |", "|---|---|---|", *rows, ""] if rows else []
 
 
