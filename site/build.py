@@ -149,7 +149,6 @@ def stage(root, work):
     pages |= {f"api/{m}.md": reference.page(m) for m in modules}
     pages["references.md"] = "# References\n\n```{bibliography}\n```\n"
     pages["index.md"] = front_page(pages["index.md"], config, parts, modules)
-    pages["references.bib"] = bibliography
     kept = {write(work / "src" / path, text) for path, text in pages.items()}
     for stale in (work / "src").rglob("*.*"):
         if stale.is_file() and stale not in kept:
@@ -157,9 +156,14 @@ def stage(root, work):
     return config, notebooks
 
 
-def sphinx(config, work):
+def sphinx(config, root, work):
     "Run Sphinx on the staged project, warnings as errors."
-    book = {"title": config["book"]["title"], "author": config["book"]["author"], "subtitle": config["book"].get("subtitle", "")}
+    book = {"title": config["book"]["title"], "author": config["book"]["author"], "bibliography": str(root / config["bibliography"])}
+    made_by = hashlib.sha256(b"".join(p.read_bytes() for p in sorted(SITE.glob("*.py")))).hexdigest()
+    if not (work / "made_by").exists() or (work / "made_by").read_text() != made_by:  # Sphinx does not notice
+        for folder in ("doctrees", "html"):
+            shutil.rmtree(work / folder, ignore_errors=True)
+    write(work / "made_by", made_by)
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-n", "-q", "-c", SITE, "-d", work / "doctrees", work / "src", work / "html"]
     done = subprocess.run(command, env=os.environ | {"BOOK": json.dumps(book)}, capture_output=True, text=True)
     sys.stdout.write(done.stdout)
@@ -190,7 +194,7 @@ def build(root, work, target):
     profile.mkdir(parents=True, exist_ok=True)
     shutil.copy(SITE / "ipython_kernel_config.py", profile)
     config, notebooks = stage(root, work)
-    sphinx(config, work)
+    sphinx(config, root, work)
     publish(root, notebooks, work, target)
     return target / "index.html"
 

@@ -24,7 +24,7 @@ myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 0
 suppress_warnings = ["mystnb.mime_priority"]
 
-bibtex_bibfiles = ["references.bib"]
+bibtex_bibfiles = [BOOK["bibliography"]]
 bibtex_default_style = "plain"
 bibtex_reference_style = "author_year"
 

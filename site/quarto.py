@@ -25,7 +25,7 @@ STATEMENTS = {
 NUMBERED = (*STATEMENTS, "sec", "fig", "tbl", "eq")
 CALLOUTS = {"note": "note", "tip": "tip", "warning": "warning", "important": "important", "caution": "caution"}
 TAGS = {  # cell options that change what is shown
-    ("hide", ""): "remove-cell", ("default_exp", None): "remove-cell", ("include", "false"): "remove-cell",
+    ("hide", ""): "remove-cell", ("include", "false"): "remove-cell",
     ("echo", "false"): "remove-input", ("output", "false"): "remove-output", ("code-fold", "true"): "hide-input",
     ("eval", "false"): "skip-execution",
 }  # fmt: skip
@@ -192,7 +192,7 @@ def options(source, where):
 def code(cell, where, names, module):
     "A code cell: options become MyST-NB's metadata; returns the module that it, or a cell before it, exports to."
     found, cell["source"] = options(cell["source"], where)
-    tags = [tag for (key, value), tag in TAGS.items() if key in found and value in (None, found[key])]
+    tags = [tag for (key, value), tag in TAGS.items() if key in found and value == found[key]]
     cell["metadata"] = {"tags": tags} if tags else {}
     if "label" in found:
         if not found["label"].startswith("fig-") or not found.get("fig-cap") or not found.get("fig-alt"):

@@ -90,7 +90,10 @@ class BookDomain(Domain):
 
     def get_objects(self):
         for id, title, prefix, docname in self.data["objects"]:
-            yield id, title.replace(".", ""), prefix, docname, id, 1
+            yield f"statement {id}", title.replace(".", ""), prefix, docname, id, 1
+
+    def get_type_name(self, type, primary=False):
+        return type.lname  # "Lemma", not "Book Lemma"
 
 
 class ExportTabs(SphinxTransform):
@@ -150,6 +153,11 @@ def write_previews(app, exception):
     (app.outdir / "_static" / "previews.js").write_text(text, encoding="utf-8")
 
 
+def repair_citations(app, pagename, templatename, context, doctree):
+    "docutils calls the bibliography a list but its entries something else, which screen readers stumble over."
+    context["body"] = context.get("body", "").replace('<div role="list" class="citation-list">', '<div class="citation-list">')
+
+
 def setup(app):
     app.add_domain(BookDomain)
     app.add_directive("statement", Statement)
@@ -158,5 +166,6 @@ def setup(app):
     app.add_node(statement_number, html=(visit_number, None))
     for prefix, node in KINDS.items():
         app.add_enumerable_node(node, prefix, lambda node: node["title"], html=(visit_statement, depart_statement))
+    app.connect("html-page-context", repair_citations)
     app.connect("build-finished", write_previews)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -15,7 +15,7 @@ def chapters(nbs):
     order = {}
     for path in sorted(nbs.glob("[0-9]*.ipynb")):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-            if m := re.match(r"#\| *default_exp +(\S+)", "".join(cell["source"])):
+            if m := re.search(r"^#\| *default_exp +(\S+)", "".join(cell["source"]), re.M):
                 order[m[1]] = path.name
     return order
 

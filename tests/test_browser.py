@@ -1,0 +1,185 @@
+"""The built site in a real browser: opened from file://, at desktop and phone width, in light and dark.
+
+Skipped, with the reason, where there is no Chromium or no built book; `KXBOOK_BROWSER=required` turns that into a failure.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from importlib.metadata import files
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+ROOT = Path(__file__).parent.parent
+BOOK = ROOT / "_book"
+PAGES = sorted(p.relative_to(BOOK).as_posix() for p in BOOK.rglob("*.html") if "_static" not in p.parts and "_sources" not in p.parts)
+FLAGS = "--headless=new --no-sandbox --disable-gpu --disable-background-networking --no-first-run --disable-quic --disable-sync --disable-component-update"
+
+
+def missing(what):
+    if os.environ.get("KXBOOK_BROWSER") == "required":
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    binary, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+    if not PAGES:
+        missing("the book is not built: run `make book` first")
+    if not binary or not driver:
+        missing("no browser: install chromium and chromedriver (Debian: chromium, chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    with tempfile.TemporaryDirectory() as profile:
+        for flag in [*FLAGS.split(), f"--user-data-dir={profile}"]:
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        browser = webdriver.Chrome(options=options, service=Service(driver))
+        yield browser
+        browser.quit()
+
+
+def size(browser, width, height=900):
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600})
+
+
+def visit(browser, page, *, width=1280, theme="light"):
+    "Open a page and wait until its formulas are set; returns console errors and the addresses asked for."
+    size(browser, width)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+    browser.get(f"{BOOK.as_uri()}/{page}")
+    ready = "return document.readyState === 'complete' && (!document.querySelector('.math') || (window.MathJax && MathJax.startup && MathJax.startup.promise && document.querySelector('mjx-container') !== null))"
+    WebDriverWait(browser, 30).until(lambda b: b.execute_script(ready))
+    browser.execute_async_script("const done = arguments[0]; (window.MathJax && MathJax.startup ? MathJax.startup.promise : Promise.resolve()).then(() => setTimeout(done, 50))")
+    errors = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    return errors, asked
+
+
+@pytest.mark.parametrize("width", [1280, 380])
+def test_every_page_is_quiet_offline_and_fits(browser, width):
+    for page in PAGES:
+        errors, asked = visit(browser, page, width=width)
+        assert not errors, (page, errors)
+        assert asked and all(url.startswith((BOOK.as_uri(), "data:", "blob:")) for url in asked), (page, asked)
+        overflow = browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert overflow <= 0, (page, width, overflow)
+
+
+def test_no_page_names_another_host(browser):
+    for page in PAGES:
+        visit(browser, page)
+        loaded = browser.execute_script("return [...document.querySelectorAll('[src], link[href]')].map(e => e.src || e.href)")
+        assert all(url.startswith(("file:", "data:")) for url in loaded), (page, loaded)
+
+
+def test_formulas_are_rendered(browser):
+    seen = 0
+    for page in PAGES:
+        visit(browser, page)
+        plain, errors, count = browser.execute_script(
+            "return [[...document.querySelectorAll('.math')].filter(e => !e.querySelector('mjx-container')).map(e => e.textContent),"
+            " [...document.querySelectorAll('mjx-merror, [data-mml-node=merror]')].map(e => e.textContent), document.querySelectorAll('mjx-container').length]"
+        )
+        assert not plain and not errors, (page, plain, errors)
+        seen += count
+    assert seen > 100
+
+
+def test_search_finds_a_theorem_by_its_name(browser):
+    browser.get(f"{BOOK.as_uri()}/search.html?q={quote('mean best centre')}")
+    link = WebDriverWait(browser, 20).until(lambda b: b.find_elements(By.CSS_SELECTOR, "#search-results a[href*='#lem-mean']"))[0]
+    link.click()
+    WebDriverWait(browser, 20).until(lambda b: b.current_url.split("?")[0].endswith("nbs/00_claim.html") or "#lem-mean" in b.current_url)
+    assert "The mean is the best centre" in browser.find_element(By.ID, "lem-mean").text
+
+
+def test_reference_across_chapters_leads_to_its_statement(browser):
+    visit(browser, "nbs/01_data.html")
+    link = browser.find_element(By.CSS_SELECTOR, "article a[href='00_claim.html#lem-pairs']")
+    assert link.text == "Lemma 1.2"
+    link.click()
+    assert browser.current_url == f"{BOOK.as_uri()}/nbs/00_claim.html#lem-pairs"
+    target = browser.find_element(By.ID, "lem-pairs")
+    assert target.text.startswith("Lemma 1.2") and "Spread without a centre" in target.text
+    top = browser.execute_script("return arguments[0].getBoundingClientRect().top", target)
+    assert 0 <= top < 900
+
+
+def test_every_link_within_the_book_has_a_target(browser):
+    anchors, links = {}, []
+    for page in PAGES:
+        visit(browser, page)
+        anchors[page] = set(browser.execute_script("return [...document.querySelectorAll('[id]')].map(e => e.id)"))
+        links += [(page, url) for url in browser.execute_script("return [...document.querySelectorAll('article a[href], .blueprint a')].map(e => e.href.baseVal ? new URL(e.href.baseVal, document.URL).href : e.href)")]
+    for page, url in links:
+        assert url.startswith(BOOK.as_uri()), f"{page} leaves the book: {url}"
+        path, _, anchor = url.removeprefix(BOOK.as_uri() + "/").partition("#")
+        assert (BOOK / path).exists(), f"{page}: {path} does not exist"
+        assert not anchor or path not in anchors or anchor in anchors[path], f"{page}: no {anchor} in {path}"
+
+
+def test_preview_of_a_statement(browser):
+    visit(browser, "nbs/01_data.html")
+    link = browser.find_element(By.CSS_SELECTOR, "article a[href='00_claim.html#lem-mean']")
+    ActionChains(browser).scroll_to_element(link).move_to_element(link).perform()
+    box = WebDriverWait(browser, 10).until(lambda b: [e for e in b.find_elements(By.CLASS_NAME, "preview") if e.is_displayed()])[0]
+    assert "The mean is the best centre" in box.text and box.get_attribute("role") == "tooltip"
+    WebDriverWait(browser, 10).until(lambda b: box.find_elements(By.CSS_SELECTOR, "mjx-container"))
+    ActionChains(browser).send_keys(Keys.ESCAPE).perform()
+    assert not box.is_displayed()
+
+
+def test_api_and_chapter_lead_to_each_other(browser):
+    visit(browser, "nbs/02_kernel.html")
+    browser.find_element(By.CSS_SELECTOR, "p.exported a[href$='api/kernel.html#kxbook.kernel.gaussian']").click()
+    entry = browser.find_element(By.ID, "kxbook.kernel.gaussian").find_element(By.XPATH, "..")
+    assert "width: larger means more local" in entry.text
+    entry.find_element(By.LINK_TEXT, "Where it is derived").click()
+    assert "nbs/02_kernel.html#exported-kernel-gaussian" in browser.current_url
+
+
+def test_blueprint(browser):
+    visit(browser, "nbs/98_blueprint.html")
+    node = browser.find_element(By.CSS_SELECTOR, ".blueprint a[data-id='prp-combine']")
+    ActionChains(browser).scroll_to_element(node).move_to_element(node).perform()
+    assert browser.find_elements(By.CSS_SELECTOR, ".blueprint path.lit[data-to='prp-combine']")
+    node.click()
+    WebDriverWait(browser, 10).until(lambda b: b.current_url.endswith("nbs/02_kernel.html#prp-combine"))
+
+
+def test_notebook_can_be_downloaded(browser):
+    visit(browser, "nbs/02_kernel.html")
+    links = browser.execute_script("return [...document.querySelectorAll('a[href$=\".ipynb\"]')].map(e => e.href)")
+    assert links and (BOOK / "_sources/nbs/02_kernel.ipynb").read_bytes() == (ROOT / "nbs/02_kernel.ipynb").read_bytes()
+    assert all(url == f"{BOOK.as_uri()}/_sources/nbs/02_kernel.ipynb" for url in links)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_accessibility(browser, theme):
+    "No violation that axe-core calls serious or critical: contrast, alternative texts, names of links and buttons, landmarks."
+    axe = next(f.locate() for f in files("axe-core-python") if f.name == "axe.min.js").read_text(encoding="utf-8")
+    found = []
+    for page in PAGES:
+        visit(browser, page, theme=theme)
+        assert browser.execute_script("return document.documentElement.dataset.theme") == theme
+        browser.execute_script(axe)
+        run = "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations))"
+        browser.set_script_timeout(120)
+        for v in browser.execute_async_script(run):
+            if v["impact"] in ("serious", "critical"):
+                found += [f"{page}: {v['id']}: {node['target']} {node['html'][:120]} {node['any'][:1] and node['any'][0]['message']}" for node in v["nodes"]]
+    assert not found, "\n".join(found[:40])

@@ -1,0 +1,183 @@
+"""The renderer: what the subset of Quarto's markdown becomes, and what stops a build."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import build
+import nbformat
+import pytest
+import quarto
+from quarto import BookError, Names, markdown
+
+ROOT = Path(__file__).parent.parent
+
+
+def translate(text, **kwargs):
+    return markdown(text, "here", Names(**kwargs))
+
+
+@pytest.mark.parametrize(
+    "given, expected",
+    [
+        ("# A {#sec-a}", "(sec-a)=\n# A"),
+        ("see @lem-a.", "see {numref}`lem-a`."),
+        ("by @eq-a and @fig-b", "by {eq}`eq-a` and {numref}`fig-b`"),
+        ("as in [@knuth1984; @lamport]", "as in {cite:p}`knuth1984,lamport`"),
+        ("as @knuth1984 says", "as {cite:t}`knuth1984` says"),
+        ("$$\nx @ y\n$$ {#eq-a}", "$$\nx @ y\n$$ (eq-a)"),
+        ("`@lem-a` and $a@b$ and me@home", "`@lem-a` and $a@b$ and me@home"),
+        ("```\n::: {.odd}\n@lem-a\n```", "```\n::: {.odd}\n@lem-a\n```"),
+        ("| a |\n|---|\n| b |\n\n: C {#tbl-c}", ":::{table} C\n:name: tbl-c\n\n| a |\n|---|\n| b |\n:::"),
+    ],
+)
+def test_inline_and_blocks(given, expected):
+    assert translate(given) == expected
+
+
+def test_statement_proof_and_callout():
+    text = translate("::: {#lem-a}\n## Name\nText.\n:::\n::: {.proof name=\"sketch\"}\nBy @lem-b.\n:::\n::: {.callout-note}\nHm.\n:::")
+    lines = [line for line in text.split("\n") if line]
+    assert lines[:3] == [":::::::::{statement} Name", ":name: lem-a", "Text."]
+    assert ":::::::::{proof} sketch" in lines and "By {numref}`lem-b`." in lines and ":::::::::{note}" in lines
+
+
+def test_nested_divs_have_shorter_fences():
+    lines = translate("::: {.proof}\na\n::: {.callout-tip}\n## T\nb\n:::\nc\n:::").split("\n")
+    outer, inner = (next(line for line in lines if word in line) for word in ("{proof}", "{admonition}"))
+    assert outer.index("{") > inner.index("{")
+
+
+def test_whole_chapters_are_called_so():
+    assert translate("see @sec-a", chapters={"sec-a"}) == "see {numref}`Chapter %s <sec-a>`"
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("::: {.odd}\nx\n:::", "unknown div"),
+        ("::: {#foo-x}\nx\n:::", "unknown div"),
+        ("::: {#lem-a}\nx", "not closed"),
+        ("x\n:::", "closes nothing"),
+        ("{{< include x >}}", "shortcodes"),
+        ("[see @a, p. 3]", "must be of the form"),
+        ("$$ x $$", "line of its own"),
+        ("# A {.odd}", "a heading may have"),
+        (": C {#tbl-c}", "under no table"),
+        ("::: {#lem-a}\nx\n:::\n::: {#lem-a}\nx\n:::", "a second time"),
+    ],
+)
+def test_what_is_outside_the_subset_is_refused(text, message):
+    with pytest.raises(BookError, match=f"^here: .*{message}"):
+        translate(text)
+
+
+def test_cell_options():
+    cell = {"source": '#| label: fig-a\n#| fig-cap: "Cap: @lem-a"\n#| fig-alt: "Alt"\n#| code-fold: true\nplot()', "metadata": {}}
+    quarto.code(cell, "here", Names(), None)
+    assert cell["source"] == "plot()" and cell["metadata"]["tags"] == ["hide-input"]
+    assert cell["metadata"]["mystnb"] == {"figure": {"name": "fig-a", "caption": "Cap: {numref}`lem-a`"}, "image": {"alt": "Alt"}}
+
+
+@pytest.mark.parametrize(
+    "source, message",
+    [("#| warning: false\n1", "unknown cell option"), ("1\n#| hide", "at the top"), ("#| label: fig-a\n1", "needs a label"), ('#| fig-cap: "x"\n1', "need a label")],
+)
+def test_unknown_cell_options_are_refused(source, message):
+    with pytest.raises(BookError, match=f"^here: .*{message}"):
+        quarto.code({"source": source, "metadata": {}}, "here", Names(), None)
+
+
+# A whole book, small.
+
+CELLS = [
+    ("markdown", "# One {#sec-one}\n\n::: {#lem-a}\n## First\nSo it is.\n:::\n::: {.proof}\nClear.\n:::\n\nSee @lem-a and [@knuth]."),
+    ("code", "print('out ' * 2)"),
+]
+
+
+@pytest.fixture
+def book(tmp_path):
+    "A function that builds a book of one chapter, with the given cells in place of its own."
+
+    def make(*cells, chapters=("index.md", "nbs/1_one.ipynb")):
+        root = tmp_path / "root"
+        (root / "nbs").mkdir(parents=True, exist_ok=True)
+        config = {"book": {"title": "T", "author": "A", "chapters": list(chapters)}, "bibliography": "r.bib"}
+        (root / "_quarto.yml").write_text(json.dumps(config))
+        (root / "index.md").write_text("# Hello {.unnumbered}\n\nText.\n")
+        (root / "r.bib").write_text("@book{knuth,\n author = {Knuth, Donald}, title = {Book}, publisher = {AW}, year = {1984}}\n")
+        new = {"markdown": nbformat.v4.new_markdown_cell, "code": nbformat.v4.new_code_cell}
+        nb = nbformat.v4.new_notebook(cells=[new[kind](source) for kind, source in [*CELLS, *cells]])
+        nbformat.write(nb, root / "nbs" / "1_one.ipynb")
+        return build.build(root, tmp_path / "work", tmp_path / "site")
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def environment():
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+def test_a_book_is_built_and_a_bad_one_does_not_replace_it(book, tmp_path):
+    text = (book().parent / "nbs" / "1_one.html").read_text()
+    assert "out out" in text and 'id="lem-a"' in text and "Lemma 1.1" in text and "Knuth" in text
+    assert json.loads((tmp_path / "site" / "_sources" / "nbs" / "1_one.ipynb").read_text())["cells"][0]["source"][0] == "# One {#sec-one}\n"
+    before = {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()}
+    bad = {
+        ("markdown", "::: {.odd}\nx\n:::"): "unknown div",
+        ("markdown", "{{< video x >}}"): "shortcodes",
+        ("code", "#| tidy: true\n1"): "unknown cell option",
+        ("markdown", "See @lem-b."): "@lem-b refers to nothing",
+        ("markdown", "See [@lamport]."): r"\[@lamport\] is not in the bibliography",
+        ("code", "x = 1\nx / 0"): "the cell fails(.|\n)*ZeroDivisionError",
+        ("code", "import sys; print('careful', file=sys.stderr)"): "standard error",
+        ("markdown", "[nowhere](nowhere.md)"): "nowhere.md",  # found by Sphinx
+    }
+    for cell, message in bad.items():
+        with pytest.raises(BookError, match=f"nbs/1_one.ipynb, cell 3(.|\n)*{message}"):
+            book(cell)
+    with pytest.raises(BookError, match="_quarto.yml: the chapter nbs/2_two.ipynb does not exist"):
+        book(chapters=("index.md", "nbs/2_two.ipynb"))
+    assert {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()} == before
+
+
+def test_outputs_are_kept_until_something_they_depend_on_changes(tmp_path):
+    root = tmp_path
+    (root / "kxbook").mkdir()
+    (root / "kxbook" / "a.py").write_text("x = 1\n")
+    (root / "kxbook" / "b.py").write_text("from .a import x\n")
+    (root / "kxbook" / "c.py").write_text("")
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("from kxbook.b import x")])
+    first = build.fingerprint(nb, root)
+    (root / "kxbook" / "c.py").write_text("y = 2\n")
+    nb.cells.append(nbformat.v4.new_markdown_cell("More words."))
+    assert build.fingerprint(nb, root) == first
+    (root / "kxbook" / "a.py").write_text("x = 2\n")
+    assert build.fingerprint(nb, root) != first
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "nbs").glob("[0-9]*.ipynb")), ids=lambda p: p.name)
+def test_quarto_sees_what_sphinx_sees(path):
+    "The filter that Quarto runs over each notebook drops hidden cells and nothing else."
+    text = path.read_text(encoding="utf-8")
+    command = shutil.which("nbdev_filter", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    done = subprocess.run([command], input=text, capture_output=True, text=True, check=True, cwd=ROOT / "nbs")
+
+    def shown(notebook):
+        sources = ["".join(c["source"]) for c in json.loads(notebook)["cells"]]
+        return ["\n".join(line for line in s.split("\n") if not line.startswith("#|")).strip() for s in sources if not s.startswith("#| hide")]
+
+    assert shown(done.stdout) == shown(text)
+
+
+def test_every_chapter_is_in_the_book():
+    _, parts = build.contents(ROOT)
+    assert {p.name for p in (ROOT / "nbs").glob("*.ipynb")} == {Path(p).name for _, paths in parts for p in paths} - {"index.md"}
