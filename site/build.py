@@ -131,12 +131,16 @@ def stage(root, work):
     kinds = {s.id: s.kind for s in read_ledger(root / "nbs").statements.values()}
     texts = {path: (root / path).read_text(encoding="utf-8") for path in paths}
     chapters = re.findall(r'(?:^|")# [^\n"]*\{#(sec-[\w-]+)\}', "\n".join(texts.values()), re.M)
-    names, pages, notebooks = Names(chapters=set(chapters)), {}, {}
+    names, pages, notebooks, pictures = Names(chapters=set(chapters)), {}, {}, set()
     for path, text in texts.items():
         if path.endswith(".ipynb"):
             notebooks[path] = notebook(nbformat.reads(text, 4), path, names, kinds)
         else:
             pages[path] = markdown(text, path, names, kinds)
+            for picture in re.findall(r"^!\[.*\]\((\S+)\)", text, re.M):
+                if not (root / picture).exists():
+                    raise BookError(f"{path}: the picture {picture} does not exist")
+                pictures.add(picture)
     bibliography = (root / config["bibliography"]).read_text(encoding="utf-8")
     names.check(set(re.findall(r"^@\w+\{([^,\s]+),", bibliography, re.M)))
 
@@ -150,6 +154,9 @@ def stage(root, work):
     pages["references.md"] = "# References\n\n```{bibliography}\n```\n"
     pages["index.md"] = front_page(pages["index.md"], config, parts, modules)
     kept = {write(work / "src" / path, text) for path, text in pages.items()}
+    for picture in pictures:
+        (work / "src" / picture).parent.mkdir(parents=True, exist_ok=True)
+        kept.add(Path(shutil.copy2(root / picture, work / "src" / picture)))
     for stale in (work / "src").rglob("*.*"):
         if stale.is_file() and stale not in kept:
             stale.unlink()
