@@ -17,7 +17,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                               'kxbook.claim.read_cells': ('claim.html#read_cells', 'kxbook/claim.py'),
                               'kxbook.claim.read_ledger': ('claim.html#read_ledger', 'kxbook/claim.py')},
             'kxbook.data': { 'kxbook.data._shapes': ('data.html#_shapes', 'kxbook/data.py'),
-                             'kxbook.data.epsilon_four': ('data.html#epsilon_four', 'kxbook/data.py'),
+                             'kxbook.data.epsilon_plane': ('data.html#epsilon_plane', 'kxbook/data.py'),
                              'kxbook.data.epsilon_words': ('data.html#epsilon_words', 'kxbook/data.py'),
                              'kxbook.data.exkmc_line': ('data.html#exkmc_line', 'kxbook/data.py'),
                              'kxbook.data.load_aggregation': ('data.html#load_aggregation', 'kxbook/data.py'),

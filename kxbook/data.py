@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['BENCHMARKS', 'load_pathbased', 'load_aggregation', 'load_flame', 'load_iris', 'load_breast_cancer', 'no_map_corner',
-           'exkmc_line', 'quadratic_xor', 'epsilon_words', 'epsilon_four']
+           'exkmc_line', 'quadratic_xor', 'epsilon_words', 'epsilon_plane']
 
 # %% ../nbs/01_data.ipynb #0e7e1f6f
 from importlib.resources import files
@@ -63,7 +63,7 @@ def load_iris(
     *,
     return_X_y: bool = False,  # return (X, y) in place of a Bunch
 ) -> Bunch | tuple[NDArray, NDArray]:
-    "150 flowers in 3 species, four lengths each (Fisher 1936), from scikit-learn."
+    "150 flowers in 3 species, four measurements each (Fisher 1936), from scikit-learn."
     return datasets.load_iris(return_X_y=return_X_y)
 
 
@@ -118,15 +118,14 @@ def quadratic_xor(
 
 # %% ../nbs/01_data.ipynb #42cfaf04
 def epsilon_words() -> tuple[NDArray, NDArray]:
-    "Eight points of 36 coordinates in two clusters: far apart, yet alike in every coordinate."
+    "Eight points of 36 coordinates in two clusters: far apart, yet no coordinate separates them."
     halves = np.array(
-        [[i in pair for i in range(4)] for pair in combinations(range(4), 2)], dtype=float
+        [[i in pair for i in range(4)] for pair in combinations(range(4), 2)], float
     )
     first, second = np.repeat(halves, 6, axis=0).T, np.tile(-halves, (6, 1)).T
     return np.vstack([first, second]), np.repeat([0, 1], 4)
 
-
-def epsilon_four() -> tuple[NDArray, NDArray]:
-    "The same with four points of four coordinates."
-    X = np.array([[0, 0, 1, 1], [1, 1, 0, 0], [0, -1, 0, -1], [-1, 0, -1, 0]], dtype=float)
-    return X, np.array([0, 0, 1, 1])
+# %% ../nbs/01_data.ipynb #7e6e2e83
+def epsilon_plane() -> tuple[NDArray, NDArray]:
+    "Four points of the plane in two pairs, each at distance √5: no interval cut keeps both pairs."
+    return np.array([[0.0, 1.0], [2.0, 0.0], [3.0, 1.0], [2.0, 3.0]]), np.array([0, 0, 1, 1])
