@@ -20,7 +20,7 @@ test-all: .venv/ready
 book: _book/index.html
 	@echo "The book is at _book/index.html: open file://$(CURDIR)/_book/index.html"
 
-_book/index.html: .venv/ready _quarto.yml index.md $(wildcard nbs/*.ipynb kxbook/*.py kxbook/datasets/* site/* site/static/*)
+_book/index.html: .venv/ready _quarto.yml index.md $(wildcard nbs/*.ipynb kxbook/*.py kxbook/datasets/* site/*.* site/matplotlibrc site/static/*)
 	$(BIN)/python site/build.py
 
 lab: .venv/ready
@@ -36,7 +36,7 @@ picture: .venv/ready
 # One environment for all of it. The stamp is written last: an interrupted installation is repeated.
 .venv/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kxbook needs Python 3.11 or newer: run make PYTHON=python3.11")'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=24"
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $@

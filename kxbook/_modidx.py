@@ -29,6 +29,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                              'kxbook.data.quadratic_xor': ('data.html#quadratic_xor', 'kxbook/data.py')},
             'kxbook.kernel': { 'kxbook.kernel.Kernel': ('kernel.html#kernel', 'kxbook/kernel.py'),
                                'kxbook.kernel.Kernel.__call__': ('kernel.html#kernel.__call__', 'kxbook/kernel.py'),
+                               'kxbook.kernel.Kernel.__post_init__': ('kernel.html#kernel.__post_init__', 'kxbook/kernel.py'),
                                'kxbook.kernel.Kernel.__repr__': ('kernel.html#kernel.__repr__', 'kxbook/kernel.py'),
                                'kxbook.kernel.Kernel.axis': ('kernel.html#kernel.axis', 'kxbook/kernel.py'),
                                'kxbook.kernel.Kernel.diag': ('kernel.html#kernel.diag', 'kxbook/kernel.py'),

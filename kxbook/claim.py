@@ -63,7 +63,7 @@ def expect_fail(
 # %% ../nbs/00_claim.ipynb #ce545276
 PREFIXES = ("def", "thm", "lem", "prp", "cor", "rem", "exm", "alg")  # the kinds of statement
 _CODE = re.compile(
-    r"^(`{3,}).*?^\1|`[^`\n]*`", re.S | re.M
+    r"^(`{3,}|~{3,}).*?^\1|`[^`\n]*`", re.S | re.M
 )  # code may mention an id without meaning it
 _REF = re.compile(rf"@((?:{'|'.join(PREFIXES)})-[\w-]*\w)")
 
@@ -79,6 +79,8 @@ def _divs(text: str) -> Iterator[tuple[str, str]]:
     for line in _CODE.sub("", text).splitlines():
         fence = re.fullmatch(r":{3,}\s*(\{.*\})?\s*", line)
         depth += bool(fence) and (1 if fence[1] else -1)
+        if fence and depth > 1 and re.match(rf"\{{#({'|'.join(PREFIXES)})-", fence[1] or ""):
+            raise ValueError(f"the statement {fence[1]} stands inside another block")
         if fence and fence[1] and depth == 1:
             attrs, body = fence[1].strip("{}"), []
         elif fence and depth == 0:

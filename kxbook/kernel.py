@@ -10,7 +10,6 @@ __all__ = ['KERNELS', 'lowest_eigenvalue', 'is_psd', 'Kernel', 'check_points', '
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import reduce
 from numbers import Real
 
 import numpy as np
@@ -22,6 +21,8 @@ def lowest_eigenvalue(
     K: ArrayLike,  # (n, n) symmetric matrix
 ) -> float:
     "The lowest eigenvalue of a symmetric matrix."
+    if not np.allclose(K, np.transpose(K)):
+        raise ValueError("K must be symmetric: its lowest eigenvalue is asked for.")
     return float(eigvalsh(np.asarray(K, dtype=float), subset_by_index=[0, 0])[0])
 
 
@@ -44,6 +45,14 @@ class Kernel:
     whole: Callable | None = None  # (X, Y, **params) -> (n, m) matrix, where there is no factor
     params: tuple[tuple[str, object], ...] = ()  # names and values of its parameters
     nonnegative: bool = False  # whether it is defined for coordinates >= 0 only
+
+    def __post_init__(self) -> None:
+        known = ("product", "sum") if self.factor else (None,)
+        if (self.factor is None) == (self.whole is None) or self.combine not in known:
+            raise ValueError(
+                "A Kernel needs a factor and combine='product' or 'sum', or else only a function "
+                f"of whole points. Got factor={self.factor!r}, combine={self.combine!r} instead."
+            )
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in self.params)})"
@@ -116,7 +125,8 @@ def _axis_matrix(kernel: Kernel, s: ArrayLike, t: ArrayLike | None) -> NDArray:
     needs = kernel.name if kernel.nonnegative else ""
     s = check_points(np.asarray(s)[:, None], "s", nonnegative=needs)[:, 0]
     t = s if t is None else check_points(np.asarray(t)[:, None], "t", nonnegative=needs)[:, 0]
-    return kernel.factor(s[:, None], t[None, :], **dict(kernel.params))
+    values = kernel.factor(s[:, None], t[None, :], **dict(kernel.params))
+    return np.array(np.broadcast_to(values, (len(s), len(t))), dtype=float)
 
 
 def _matrix(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None) -> NDArray:
@@ -153,7 +163,7 @@ def _diagonal(kernel: Kernel, X: ArrayLike, block: int = 256) -> NDArray:
         return np.concatenate(
             [kernel(X[i : i + block]).diagonal() for i in range(0, len(X), block)]
         )
-    values = kernel.factor(X, X, **dict(kernel.params))
+    values = np.broadcast_to(kernel.factor(X, X, **dict(kernel.params)), X.shape)
     return values.prod(1) if kernel.combine == "product" else values.sum(1)
 
 # %% ../nbs/02_kernel.ipynb #4b096ed7
@@ -207,10 +217,11 @@ def distance(
     h: Callable[[NDArray], NDArray],  # profile: decreasing on [0, ∞), h(0) = 1
 ) -> Kernel:
     "The product kernel ∏ h(|xᵢ - yᵢ|); whether it is positive semidefinite depends on h."
-    if not np.isclose(h(np.zeros(1))[0], 1):
+    start = float(np.ravel(h(np.zeros(1)))[0])
+    if not np.isclose(start, 1):
         raise ValueError(
             "The 'h' parameter of distance must be a profile with h(0) = 1. "
-            f"Got h(0) = {h(np.zeros(1))[0]} instead."
+            f"Got h(0) = {start} instead."
         )
     return Kernel("distance", "product", _profile, params=(("h", h),))
 
@@ -240,8 +251,12 @@ def _intersection(s, t, beta):
 
 
 def _chi2(s, t):
-    total = s + t
-    return 2 * s * np.divide(t, total, out=np.zeros_like(total), where=total > 0)
+    low, high = (
+        np.minimum(s, t),
+        np.maximum(s, t),
+    )  # twice the product over the sum, without overflow
+    ratio = np.divide(low, high, out=np.zeros(np.broadcast(s, t).shape), where=high > 0)
+    return low / (0.5 + 0.5 * ratio)
 
 # %% ../nbs/02_kernel.ipynb #df1d2eef
 def linear() -> Kernel:
@@ -272,7 +287,11 @@ def _quadratic(X, Y):
 
 
 def _epsilon(X, Y, eps):
-    return (np.sqrt(sum((s[:, None] - t) ** 2 for s, t in zip(X.T, Y.T))) <= eps).astype(float)
+    mantissa, exponent = np.frexp(
+        eps
+    )  # a power of two changes no digit, and squares stay in range
+    squares = (np.ldexp(s[:, None] - t, -exponent) ** 2 for s, t in zip(X.T, Y.T))
+    return (np.sqrt(sum(squares)) <= mantissa).astype(float)
 
 
 def quadratic() -> Kernel:
@@ -306,8 +325,16 @@ def scale_gamma(
 ) -> float:
     "The width 1 / (d · variance of all entries of X), and 1 where nothing varies."
     X = check_points(X)
-    variance = X.var()
-    return float(1 / (X.shape[1] * variance)) if variance > 0 else 1.0
+    if X.min() == X.max():
+        return 1.0
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        gamma = float(1 / (X.shape[1] * X.var()))
+    if not 0 < gamma < np.inf:
+        raise ValueError(
+            "The variance of X is too large or too small for gamma='scale'. "
+            "Rescale X, or pass a number."
+        )
+    return gamma
 
 
 def as_kernel(
@@ -320,7 +347,7 @@ def as_kernel(
         return kernel
     if callable(kernel):
         return Kernel(getattr(kernel, "__name__", type(kernel).__name__), whole=kernel)
-    if kernel not in KERNELS:
+    if not isinstance(kernel, str) or kernel not in KERNELS:
         close = get_close_matches(str(kernel), KERNELS, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise ValueError(
@@ -329,13 +356,15 @@ def as_kernel(
         )
     if kernel not in ("gaussian", "laplace"):
         return KERNELS[kernel]()
-    if isinstance(gamma, str) and gamma != "scale" or gamma is None:
+    if not isinstance(gamma, str):
+        return KERNELS[kernel](gamma)
+    if gamma != "scale":
         raise ValueError(
             "The 'gamma' parameter must be 'scale' or a float in the range (0.0, inf). "
             f"Got {gamma!r} instead."
         )
-    if gamma == "scale" and X is None:
+    if X is None:
         raise ValueError(
-            "The 'gamma' parameter is 'scale', which needs the points: pass X, or a number."
+            "The 'gamma' parameter is 'scale', which needs X: pass it, or a number."
         )
-    return KERNELS[kernel](scale_gamma(X) if gamma == "scale" else gamma)
+    return KERNELS[kernel](scale_gamma(X))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
 from numpy.typing import ArrayLike, NDArray
 
 # %% ../nbs/90_plot.ipynb #d37e03cc
@@ -75,8 +76,8 @@ def plot_partition(
     regions = np.asarray(predict(grid), dtype=int).reshape(resolution, resolution) % len(
         PALETTE
     )
-    edges = np.arange(len(PALETTE) + 1) - 0.5
-    ax.contourf(xs, ys, regions, levels=edges, colors=PALETTE, alpha=0.25, zorder=0)
+    colours = dict(cmap=ListedColormap(PALETTE), vmin=-0.5, vmax=len(PALETTE) - 0.5)
+    ax.pcolormesh(xs, ys, regions, **colours, alpha=0.25, zorder=0, rasterized=True)
     ax.set(xlim=xs[[0, -1]], ylim=ys[[0, -1]])
     return ax
 

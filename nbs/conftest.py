@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 from nbdev.test import test_nb
 passed, seconds = test_nb(Path(sys.argv[1]), skip_flags=sys.argv[2:])
+if passed and seconds: print("every cell ran")
 sys.exit(not passed)
 """
 
@@ -43,8 +44,10 @@ class Run(pytest.Item):
     def runtest(self):
         command = [sys.executable, "-c", RUN, str(self.path), *self.skip]
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"MPLBACKEND": "agg"})
-        if done.returncode:
-            raise NotebookFailed(done.stderr or done.stdout)
+        if done.returncode or "every cell ran" not in done.stdout:
+            raise NotebookFailed(f"{self.path.name} did not run to its end.\n{done.stderr}{done.stdout}")
+        if "nbdev_export(" in self.path.read_text(encoding="utf-8"):
+            raise NotebookFailed(f"{self.path.name}: nbdev passes over a cell that contains nbdev_export(; use `make sync`")
 
     def repr_failure(self, excinfo):
         return str(excinfo.value) if isinstance(excinfo.value, NotebookFailed) else super().repr_failure(excinfo)

@@ -4,6 +4,8 @@
 """
 
 import ast
+import copy
+import fcntl
 import hashlib
 import json
 import os
@@ -16,12 +18,18 @@ from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
+import kxbook
 import nbformat
+import reference
 import yaml
-from quarto import BookError, Names, markdown, notebook
+from kxbook.claim import read_ledger
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from quarto import BookError, Names, markdown, notebook, parse
 
 SITE = Path(__file__).resolve().parent
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib", "ipython")  # whose versions can change what a cell shows
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib", "matplotlib-inline", "ipython", "ipykernel")  # can change what a cell shows
+RENDERERS = ("sphinx", "myst-nb", "sphinx-book-theme", "pydata-sphinx-theme", "sphinxcontrib-bibtex")
 
 
 def contents(root):
@@ -40,67 +48,68 @@ def contents(root):
     return config, parts
 
 
-def package_imports(source):
-    "Modules of kxbook that some code imports."
-    for node in ast.walk(ast.parse(re.sub(r"^[%!].*", "", source, flags=re.M))):
+def package_imports(tree):
+    "Modules of kxbook that some code imports; a bare `import kxbook` means all of them."
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").split(".")[0] == "kxbook"):
             module = (node.module or "").removeprefix("kxbook").strip(".")
-            yield from [module] if module else [a.name for a in node.names]
+            yield from [module] if module else [kxbook._HOME.get(a.name, a.name) for a in node.names]
         elif isinstance(node, ast.Import):
-            yield from (a.name.removeprefix("kxbook.") for a in node.names if a.name.startswith("kxbook."))
+            yield from (a.name.removeprefix("kxbook").strip(".") or "*" for a in node.names if a.name.split(".")[0] == "kxbook")
 
 
-def fingerprint(nb, root):
+def fingerprint(nb, name, root):
     "What the outputs of a notebook depend on: its code, the modules it imports, directly or not, their data, and the libraries."
-    cells = [c["source"] for c in nb["cells"] if c["cell_type"] == "code"]
-    todo, seen = [m for c in cells for m in package_imports(c)], {}
+    cells = [(i, c) for i, c in enumerate(nb["cells"], 1) if c["cell_type"] == "code"]
+    todo, seen = [m for i, c in cells for m in package_imports(parse(c["source"], f"{name}, cell {i}"))], {}
     while todo:
-        path = root / "kxbook" / f"{todo.pop()}.py"
-        if path.name not in seen and path.exists():
-            seen[path.name] = path.read_text(encoding="utf-8")
-            todo += package_imports(seen[path.name])
-    parts = [platform.python_version(), *(f"{name} {version(name)}" for name in LIBRARIES), *cells, *sorted(seen.values())]
-    parts += [(SITE / name).read_text() for name in ("matplotlibrc", "ipython_kernel_config.py")]
+        for path in sorted((root / "kxbook").glob(f"{todo.pop()}.py")):
+            if path.name not in seen:
+                seen[path.name] = path.read_text(encoding="utf-8")
+                todo += package_imports(ast.parse(seen[path.name]))
+    paths = [SITE / "matplotlibrc", SITE / "ipython_kernel_config.py", *(root / "kxbook").glob("__init__.py")]
     if "data.py" in seen:
-        parts += [p.read_text(encoding="utf-8") for p in sorted((root / "kxbook" / "datasets").iterdir()) if p.is_file()]
-    if any("read_ledger" in c for c in cells):  # these read the other notebooks
-        parts += [p.read_text(encoding="utf-8") for p in sorted((root / "nbs").glob("[0-9]*.ipynb"))]
+        paths += [*(root / "kxbook" / "datasets").glob("*.csv"), root / "kxbook" / "datasets" / "README.md"]
+    if any("read_ledger" in c["source"] for _, c in cells):  # these read the other notebooks
+        paths += (root / "nbs").glob("[0-9]*.ipynb")
+    parts = [platform.python_version(), *(f"{name} {version(name)}" for name in LIBRARIES)]
+    parts += [[c["source"], c["metadata"].get("tags", [])] for _, c in cells]
+    parts += [*sorted(seen.items()), *(p.read_text(encoding="utf-8") for p in sorted(paths))]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def execute(nb, name, folder):
     "Run a notebook; a cell that fails, or that leaves a warning on the page, stops the build."
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError
-
+    started = []
     client = NotebookClient(nb, timeout=1800, kernel_name="python3", resources={"metadata": {"path": str(folder)}}, record_timing=False)
+    client.on_cell_start = lambda cell, cell_index: started.append(cell_index + 1)
     try:
         client.execute()
-    except CellExecutionError as e:
-        failed = next(i for i, c in enumerate(nb.cells, 1) if any(o.output_type == "error" for o in c.get("outputs", [])))
-        raise BookError(f"{name}, cell {failed}: the cell fails\n{e}") from None
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as e:
+        raise BookError(f"{name}, cell {started[-1]}: the cell fails\n{type(e).__name__}: {e}") from None
     for i, cell in enumerate(nb.cells, 1):
         shown = not {"remove-cell", "remove-output"} & set(cell.metadata.get("tags", []))
         for output in cell.get("outputs", []):
             if shown and output.output_type == "stream" and output.name == "stderr":
                 raise BookError(f"{name}, cell {i}: the cell writes to standard error\n{output.text}")
-    return nb
+    return [cell.outputs for cell in nb.cells if cell.cell_type == "code"]
 
 
 def run(nb, name, root, work):
-    "The notebook with its outputs, from the cache if nothing that it depends on has changed."
-    cached = work / "outputs" / f"{fingerprint(nb, root)}.json"
+    "The notebook with its outputs, from the cache if nothing that they depend on has changed; and the file they are kept in."
+    cached = work / "outputs" / f"{fingerprint(nb, name, root)}.json"
     if not cached.exists():
         print(f"  running {name}", flush=True)
-        done = execute(nb, name, (root / name).parent)
+        outputs = execute(copy.deepcopy(nb), name, (root / name).parent)
         cached.parent.mkdir(parents=True, exist_ok=True)
         temporary = cached.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps([c.get("outputs") for c in done.cells]), encoding="utf-8")
+        temporary.write_text(json.dumps(outputs), encoding="utf-8")
         temporary.replace(cached)
-    for cell, outputs in zip(nb.cells, json.loads(cached.read_text(encoding="utf-8"))):
-        if outputs is not None:
-            cell.outputs = [nbformat.from_dict(o) for o in outputs]
-    return nb
+    cells = [cell for cell in nb.cells if cell.cell_type == "code"]
+    for cell, outputs in zip(cells, json.loads(cached.read_text(encoding="utf-8")), strict=True):
+        cell.outputs = [nbformat.from_dict(o) for o in outputs]
+    nb.metadata = nbformat.from_dict({"language_info": {"name": "python", "pygments_lexer": "ipython3"}})
+    return nb, cached
 
 
 def write(path, text):
@@ -124,17 +133,17 @@ def front_page(text, config, parts, modules):
 
 def stage(root, work):
     "Translate and run everything into `work/src`, a plain MyST project."
-    from kxbook.claim import read_ledger
-
     config, parts = contents(root)
     paths = [path for _, paths in parts for path in paths]
     kinds = {s.id: s.kind for s in read_ledger(root / "nbs").statements.values()}
     texts = {path: (root / path).read_text(encoding="utf-8") for path in paths}
-    chapters = re.findall(r'(?:^|")# [^\n"]*\{#(sec-[\w-]+)\}', "\n".join(texts.values()), re.M)
-    names, pages, notebooks, pictures = Names(chapters=set(chapters)), {}, {}, set()
+    notebooks = {path: nbformat.reads(text, 4) for path, text in texts.items() if path.endswith(".ipynb")}
+    headings = [re.match(r"# .*\{#(sec-[\w-]+)", nb.cells[0].source if nb.cells else "") for nb in notebooks.values()]
+    names, pages, pictures = Names(chapters={h[1] for h in headings if h}), {}, set()
+    modules = []
     for path, text in texts.items():
-        if path.endswith(".ipynb"):
-            notebooks[path] = notebook(nbformat.reads(text, 4), path, names, kinds)
+        if path in notebooks:
+            modules.append(notebook(notebooks[path], path, names, kinds))
         else:
             pages[path] = markdown(text, path, names, kinds)
             for picture in re.findall(r"^!\[.*\]\((\S+)\)", text, re.M):
@@ -146,10 +155,13 @@ def stage(root, work):
 
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         done = pool.map(run, notebooks.values(), notebooks, [root] * len(notebooks), [work] * len(notebooks))
-        pages |= {path: nbformat.writes(nb) for path, nb in zip(notebooks, done)}
-    modules = [m for path in notebooks for m in re.findall(r"#\| *default_exp +(\w+)", (root / path).read_text(encoding="utf-8"))]
-    import reference
-
+        used = set()
+        for path, (nb, cached) in zip(notebooks, done):
+            pages[path] = nbformat.writes(nb)
+            used.add(cached)
+    for forgotten in set((work / "outputs").glob("*")) - used:
+        forgotten.unlink()
+    modules = [m for m in modules if m]
     pages |= {f"api/{m}.md": reference.page(m) for m in modules}
     pages["references.md"] = "# References\n\n```{bibliography}\n```\n"
     pages["index.md"] = front_page(pages["index.md"], config, parts, modules)
@@ -166,11 +178,15 @@ def stage(root, work):
 def sphinx(config, root, work):
     "Run Sphinx on the staged project, warnings as errors."
     book = {"title": config["book"]["title"], "author": config["book"]["author"], "bibliography": str(root / config["bibliography"])}
-    made_by = hashlib.sha256(b"".join(p.read_bytes() for p in sorted(SITE.glob("*.py")))).hexdigest()
-    if not (work / "made_by").exists() or (work / "made_by").read_text() != made_by:  # Sphinx does not notice
+    # Sphinx starts afresh unless its last run was clean and made by the same code from the same list of pages.
+    pages = sorted(str(p.relative_to(work / "src")) for p in (work / "src").rglob("*.*"))
+    code = [p.read_text(encoding="utf-8") for p in sorted(SITE.glob("*.py"))]
+    made_by = hashlib.sha256(json.dumps([code, pages, [version(name) for name in RENDERERS]]).encode()).hexdigest()
+    stamp = work / "made_by"
+    if not stamp.exists() or stamp.read_text() != made_by:
         for folder in ("doctrees", "html"):
             shutil.rmtree(work / folder, ignore_errors=True)
-    write(work / "made_by", made_by)
+    stamp.unlink(missing_ok=True)
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-n", "-q", "-c", SITE, "-d", work / "doctrees", work / "src", work / "html"]
     done = subprocess.run(command, env=os.environ | {"BOOK": json.dumps(book)}, capture_output=True, text=True)
     sys.stdout.write(done.stdout)
@@ -179,14 +195,21 @@ def sphinx(config, root, work):
         place = re.compile(r"\S*?/src/(\S+?\.ipynb):(\d+)")
         text = place.sub(lambda m: f"{m[1]}, cell {int(m[2]) // 10000}, line {int(m[2]) % 10000}", done.stderr)
         raise BookError(text.replace(str(work / "src") + "/", ""))
+    stamp.write_text(made_by)
 
 
 def publish(root, notebooks, work, target):
     "Replace the site by the new one in a single step."
     new, old = target.with_name(f"{target.name}.new"), target.with_name(f"{target.name}.old")
+    if old.exists() and not target.exists():  # an earlier run was killed between the two renames below
+        old.rename(target)
     for folder in (new, old):
         shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(work / "html", new, ignore=shutil.ignore_patterns(".buildinfo*", "jupyter_execute", "reports"))
+    text = "".join(p.read_text(encoding="utf-8") for p in new.rglob("*.html"))
+    for picture in new.glob("_images/*"):  # figures of earlier builds
+        if picture.name not in text:
+            picture.unlink()
     for path in notebooks:  # what a reader downloads is the notebook itself, not its translation
         shutil.copy(root / path, new / "_sources" / path)
     if target.exists():
@@ -200,9 +223,11 @@ def build(root, work, target):
     profile = work / "ipython" / "profile_default"
     profile.mkdir(parents=True, exist_ok=True)
     shutil.copy(SITE / "ipython_kernel_config.py", profile)
-    config, notebooks = stage(root, work)
-    sphinx(config, root, work)
-    publish(root, notebooks, work, target)
+    with (work / "lock").open("w") as lock:  # one build at a time
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        config, notebooks = stage(root, work)
+        sphinx(config, root, work)
+        publish(root, notebooks, work, target)
     return target / "index.html"
 
 

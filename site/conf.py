@@ -8,6 +8,8 @@ from pathlib import Path
 
 SITE = Path(__file__).parent
 sys.path.insert(0, str(SITE))
+from quarto import STATEMENTS  # noqa: E402
+
 BOOK = json.loads(os.environ["BOOK"])
 MATHJAX = str(next(f.locate() for f in files("sphinx-mathjax-offline") if f.name == "tex-svg-full.js"))  # the one file of it that we need
 
@@ -22,6 +24,7 @@ nb_merge_streams = True
 nb_render_markdown_format = "myst"
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 0
+myst_dmath_allow_space = myst_dmath_allow_digits = False  # pandoc's rule for $
 suppress_warnings = ["mystnb.mime_priority"]
 
 bibtex_bibfiles = [BOOK["bibliography"]]
@@ -32,10 +35,7 @@ numfig = True
 math_numfig = True
 numfig_secnum_depth = 1
 math_eqref_format = "({number})"
-numfig_format = {
-    "section": "Section %s", "figure": "Figure %s", "table": "Table %s", "thm": "Theorem %s", "lem": "Lemma %s", "prp": "Proposition %s",
-    "cor": "Corollary %s", "def": "Definition %s", "exm": "Example %s", "rem": "Remark %s", "alg": "Algorithm %s",
-}  # fmt: skip
+numfig_format = {"section": "Section %s", "figure": "Figure %s", "table": "Table %s"} | {k: f"{word} %s" for k, word in STATEMENTS.items()}
 
 html_theme = "sphinx_book_theme"
 html_theme_options = {
@@ -52,7 +52,7 @@ html_theme_options = {
 html_context = {"default_mode": "auto"}
 html_static_path = [str(SITE / "static"), MATHJAX]
 html_css_files = ["book.css"]
-html_js_files = [("previews.js", {"defer": "defer"}), ("book.js", {"defer": "defer"})]
+html_js_files = [("book.js", {"defer": "defer"})]
 html_show_search_summary = False  # would fetch pages, which file:// forbids
 html_copy_source = True
 html_show_copyright = False

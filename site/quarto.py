@@ -18,26 +18,52 @@ import json
 import re
 from dataclasses import dataclass, field
 
+from IPython.core.inputtransformer2 import TransformerManager
+
 STATEMENTS = {
     "thm": "Theorem", "lem": "Lemma", "prp": "Proposition", "cor": "Corollary",
     "def": "Definition", "exm": "Example", "rem": "Remark", "alg": "Algorithm",
 }  # fmt: skip
 NUMBERED = (*STATEMENTS, "sec", "fig", "tbl", "eq")
-CALLOUTS = {"note": "note", "tip": "tip", "warning": "warning", "important": "important", "caution": "caution"}
+CALLOUTS = {"note", "tip", "warning", "important", "caution"}
 TAGS = {  # cell options that change what is shown
     ("hide", ""): "remove-cell", ("include", "false"): "remove-cell",
     ("echo", "false"): "remove-input", ("output", "false"): "remove-output", ("code-fold", "true"): "hide-input",
     ("eval", "false"): "skip-execution",
 }  # fmt: skip
-OPTIONS = {"export", "hide", "default_exp", "slow", "eval", "echo", "output", "include", "code-fold", "label", "fig-cap", "fig-alt"}
+SWITCH = {"true", "false"}
+OPTIONS = {  # options of a code cell and the values they may have; None: any
+    "export": {""}, "hide": {""}, "slow": {""}, "eval": SWITCH, "echo": SWITCH, "output": SWITCH, "include": SWITCH, "code-fold": SWITCH,
+    "default_exp": None, "label": None, "fig-cap": None, "fig-alt": None,
+}  # fmt: skip
+REFUSED_LINES = {  # what one of the two renderers would understand and the other would not
+    r"%|\+\+\+|\([\w-]+\)=\s*$": "a line must not begin with %, +++ or (label)=, which mean something to MyST",
+    r"[\s>]+(:::|\$\$)": "divs and displayed formulas begin in the first column",
+    r": ": "a caption ends with {#tbl-...} on the same line",
+    r"\s*[-*] \[[ xX]\] ": "task lists are not part of the book's markdown",
+    r"(=+|-+)\s*$": "headings begin with #; a rule is ***",
+}
+REFUSED_TEXT = {
+    r"\{\{<": "shortcodes are not part of the book's markdown",
+    r"\]\{": "attributes of words and links are not part of the book's markdown",
+    r"\^\[": "inline notes are not part of the book's markdown",
+    r"~~|(?<=\w)~\w+~": "~ is not part of the book's markdown",
+    r"\{[\w:-]+\}(?=`|$)": "roles of MyST are not part of the book's markdown",
+    r"\{#[\w-]+\}": "an id stands at the end of a heading, a formula or a caption",
+}
 
-_FENCE = re.compile(r"^(`{3,}|~{3,})")
+_FENCE = re.compile(r"^[\s>]*(`{3,}|~{3,})([^`]*)$")
 _DIV = re.compile(r"^:{3,}\s*(?:\{(?P<attrs>.*)\})?\s*$")
 _HEADING = re.compile(r"^(?P<marks>#+) (?P<text>.*?)\s*(?:\{(?P<attrs>[^}]*)\})?$")
 _CAPTION = re.compile(r"^: (?P<text>.*?)\s*\{#(?P<id>tbl-[\w-]+)\}$")
-_VERBATIM = re.compile(r"(`+[^`]*`+|\$[^$]+\$)")
-_CITES = re.compile(r"\[(@[\w:-]+(?:; *@[\w:-]+)*)\]")
-_REF = re.compile(r"(?<![\w\[`])@([A-Za-z][\w:-]*\w)")
+_VERBATIM = re.compile(  # code, formulas, comments, addresses: nothing in them is ours to change
+    r"(?<![\\`])(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)"
+    r"|(?<![\\$])\$(?![\s$])(?:\\.|[^$\\])*?(?<!\s)\$(?![\d$])"
+    r"|<!--.*?-->|\]\([^)\s]*\)|<[a-z]+:[^>\s]*>",
+    re.S,
+)
+_CITES = re.compile(r"\[(@[\w:-]+(?:;\s*@[\w:-]+)*)\]")
+_REF = re.compile(r"(?<![A-Za-z0-9\[\\])@([A-Za-z](?:[\w:-]*[A-Za-z0-9])?)")
 
 
 class BookError(Exception):
@@ -54,6 +80,8 @@ class Names:
     cited: list[tuple[str, str]] = field(default_factory=list)
 
     def define(self, name, where):
+        if not re.fullmatch(r"[a-z]+(-[a-z0-9]+)+", name):
+            raise BookError(f"{where}: {name}: an id consists of lower-case letters, digits and single hyphens")
         if name in self.defined:
             raise BookError(f"{where}: {name} is defined a second time; first in {self.defined[name]}")
         self.defined[name] = where
@@ -69,7 +97,7 @@ class Names:
 
 
 def inline(text, where, names):
-    "References and citations in a line of text, outside code and formulas."
+    "References and citations in a paragraph, outside code, formulas and addresses."
 
     def cite(match):
         keys = [k.strip()[1:] for k in match[1].split(";")]
@@ -86,26 +114,35 @@ def inline(text, where, names):
             return f"{{numref}}`Chapter %s <{name}>`"
         return f"{{eq}}`{name}`" if name.startswith("eq-") else f"{{numref}}`{name}`"
 
-    parts = _VERBATIM.split(text)
-    for i in range(0, len(parts), 2):
-        if "{{<" in parts[i]:
-            raise BookError(f"{where}: shortcodes are not part of the book's markdown: {text.strip()}")
-        parts[i] = _REF.sub(refer, _CITES.sub(cite, parts[i]))
-        if re.search(r"\[[^\]]*(?<!\w)@\w", parts[i]):
-            raise BookError(f"{where}: a citation must be of the form [@key] or [@key; @key2]: {text.strip()}")
-    return "".join(parts)
+    def change(part):
+        for pattern, why in REFUSED_TEXT.items():
+            if re.search(pattern, part):
+                raise BookError(f"{where}: {why}: {part.strip()}")
+        if re.search(r"\[[^\]]*(?<!\w)@\w", _CITES.sub("", part)):
+            raise BookError(f"{where}: a citation must be of the form [@key] or [@key; @key2]: {part.strip()}")
+        return _REF.sub(refer, _CITES.sub(cite, part))
+
+    if text.lstrip().startswith("<") and _REF.search(_VERBATIM.sub("", text)):
+        raise BookError(f"{where}: there are no references in HTML: {text.strip()}")
+    out, end = [], 0
+    for match in _VERBATIM.finditer(text):
+        out += [change(text[end : match.start()]), match[0]]
+        end = match.end()
+    return "".join([*out, change(text[end:])])
 
 
-def attributes(text):
+def attributes(text, where):
     "Id, classes and key-value pairs of an attribute list."
     pairs = dict(re.findall(r'([\w-]+)="([^"]*)"', text))
     words = re.sub(r'[\w-]+="[^"]*"', "", text).split()
+    if any(w[0] not in "#." for w in words):
+        raise BookError(f"{where}: cannot read the attributes {{{text}}}")
     return [w[1:] for w in words if w[0] == "#"], [w[1:] for w in words if w[0] == "."], pairs
 
 
 def opening(attrs, depth, title, where, names, kinds):
     "The first lines of a MyST directive for a Quarto div."
-    ids, classes, pairs = attributes(attrs)
+    ids, classes, pairs = attributes(attrs, where)
     fence = ":" * (9 - depth)
     if len(ids) == 1 and not classes and not pairs and ids[0].split("-")[0] in STATEMENTS and "-" in ids[0]:
         names.define(ids[0], where)
@@ -113,23 +150,34 @@ def opening(attrs, depth, title, where, names, kinds):
         return [*lines, *([f":evidence: {kinds[ids[0]]}"] if kinds.get(ids[0]) else []), ""]
     if classes == ["proof"] and not ids and set(pairs) <= {"name"}:
         return [f"{fence}{{proof}} {pairs.get('name', title)}".rstrip(), ""]
-    if len(classes) == 1 and not ids and not pairs and classes[0].removeprefix("callout-") in CALLOUTS and classes[0].startswith("callout-"):
-        kind = CALLOUTS[classes[0].removeprefix("callout-")]
+    kind = classes[0].removeprefix("callout-") if len(classes) == 1 else ""
+    if classes == [f"callout-{kind}"] and kind in CALLOUTS and not ids and not pairs:
         return [f"{fence}{{admonition}} {title}", f":class: {kind}", ""] if title else [f"{fence}{{{kind}}}", ""]
     raise BookError(f"{where}: unknown div {{{attrs}}}")
 
 
 def markdown(text, where, names, kinds=None):
     "A markdown cell of the subset, as MyST."
-    out, lines, divs, code, maths = [], text.split("\n"), [], None, False
+    out, paragraph, lines, divs, code, maths = [], [], text.split("\n"), [], None, False
+
+    def flush():
+        if paragraph:
+            out.extend(inline("\n".join(paragraph), where, names).split("\n"))
+            paragraph.clear()
+
     i = -1
     while (i := i + 1) < len(lines):
         line = lines[i]
-        if code or (_FENCE.match(line) and not maths):
-            fence = _FENCE.match(line)
-            code = None if code and fence and fence[1].startswith(code) else code or fence[1]
+        fence = None if maths else _FENCE.match(line)
+        if code or fence:
+            flush()
+            if not code and fence[2].strip().startswith("{"):
+                raise BookError(f"{where}: directives of MyST are not part of the book's markdown: {line}")
+            closes = code and fence and fence[1].startswith(code) and not fence[2].strip()
+            code = None if closes else code or fence[1]
             out.append(line)
         elif line.startswith("$$"):
+            flush()
             label = re.fullmatch(r"\$\$\s*\{#(eq-[\w-]+)\}\s*", line)
             if maths and label:
                 names.define(label[1], where)
@@ -142,6 +190,7 @@ def markdown(text, where, names, kinds=None):
         elif maths:
             out.append(line)
         elif div := _DIV.match(line):
+            flush()
             if div["attrs"] is None:
                 if not divs:
                     raise BookError(f"{where}: ::: closes nothing")
@@ -150,10 +199,15 @@ def markdown(text, where, names, kinds=None):
             divs.append(len(divs))
             following = next((j for j in range(i + 1, len(lines)) if lines[j].strip()), len(lines))
             title = re.match(r"#+ (.*)", lines[following]) if following < len(lines) else None
+            if len(divs) > 1 and re.search(rf"#({'|'.join(STATEMENTS)})-", div["attrs"]):
+                raise BookError(f"{where}: a statement must not stand inside another div: {line}")
             out += ["", *opening(div["attrs"], divs[-1], inline(title[1], where, names) if title else "", where, names, kinds or {})]
             i = following if title else i
         elif heading := _HEADING.match(line):
-            ids, classes, pairs = attributes(heading["attrs"] or "")
+            flush()
+            if divs:
+                raise BookError(f"{where}: a heading inside a div is its title and stands first: {line}")
+            ids, classes, pairs = attributes(heading["attrs"] or "", where)
             if pairs or set(classes) - {"unnumbered"} or len(ids) > 1 or any(not d.startswith("sec-") for d in ids):
                 raise BookError(f"{where}: a heading may have an id {{#sec-...}} and the class .unnumbered: {line}")
             for name in ids:
@@ -161,6 +215,7 @@ def markdown(text, where, names, kinds=None):
                 out.append(f"({name})=")
             out.append(f"{heading['marks']} {inline(heading['text'], where, names)}")
         elif caption := _CAPTION.match(line):
+            flush()
             names.define(caption["id"], where)
             while out and not out[-1].strip():
                 out.pop()
@@ -168,8 +223,15 @@ def markdown(text, where, names, kinds=None):
             if first == len(out):
                 raise BookError(f"{where}: the caption {caption['id']} stands under no table")
             out[first:] = [f":::{{table}} {inline(caption['text'], where, names)}", f":name: {caption['id']}", "", *out[first:], ":::"]
+        elif not line.strip():
+            flush()
+            out.append(line)
         else:
-            out.append(inline(line, where, names))
+            for pattern, why in REFUSED_LINES.items():
+                if re.match(pattern, line):
+                    raise BookError(f"{where}: {why}: {line}")
+            paragraph.append(line)
+    flush()
     if divs or code or maths:
         raise BookError(f"{where}: {'a div' if divs else 'a code block' if code else 'a formula'} is not closed")
     return "\n".join(out)
@@ -179,14 +241,28 @@ def options(source, where):
     "Options of a code cell and the code without them."
     found, lines = {}, source.split("\n")
     while lines and lines[0].startswith("#|"):
-        match = re.fullmatch(r"#\|\s*([\w-]+)(?:(?::\s*|\s+)(.*))?", lines.pop(0))
+        line = lines.pop(0)
+        match = re.fullmatch(r"#\|\s*([\w-]+)(?:(?::\s*|\s+)(\S.*?))?\s*", line)
         if not match or match[1] not in OPTIONS:
-            raise BookError(f"{where}: unknown cell option {match[1] if match else ''!r}; known are {', '.join(sorted(OPTIONS))}")
-        value = match[2] or ""
-        found[match[1]] = json.loads(value) if value.startswith('"') else value
+            raise BookError(f"{where}: unknown cell option {line!r}; known are {', '.join(sorted(OPTIONS))}")
+        key, value = match[1], match[2] or ""
+        if OPTIONS[key] and value not in OPTIONS[key]:
+            raise BookError(f"{where}: the cell option {key} must be {' or '.join(sorted(OPTIONS[key])) or 'without a value'}: {line!r}")
+        try:
+            found[key] = json.loads(value) if value.startswith('"') else value
+        except ValueError:
+            raise BookError(f"{where}: cannot read the text of the cell option {line!r}") from None
     if any(line.startswith("#|") for line in lines):
         raise BookError(f"{where}: cell options stand at the top of the cell")
     return found, "\n".join(lines).strip("\n")
+
+
+def parse(source, where):
+    "The syntax tree of a cell, with IPython's magics taken out."
+    try:
+        return ast.parse(TransformerManager().transform_cell(source))
+    except SyntaxError as e:
+        raise BookError(f"{where}: {e}") from None
 
 
 def code(cell, where, names, module):
@@ -203,13 +279,13 @@ def code(cell, where, names, module):
     elif {"fig-cap", "fig-alt"} & set(found):
         raise BookError(f"{where}: fig-cap and fig-alt need a label: fig-...")
     if "export" in found:
-        defined = [n.name for n in ast.parse(cell["source"]).body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+        defined = [n.name for n in parse(cell["source"], where).body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
         cell["metadata"]["exported"] = {"module": module, "names": [n for n in defined if not n.startswith("_")]}
     return found.get("default_exp", module)
 
 
 def notebook(nb, name, names, kinds=None):
-    "Translate a notebook in place; cells keep their numbers, so that messages can name them."
+    "Translate a notebook in place, cells keeping their numbers so that messages can name them; returns the module it exports to."
     module = None
     for i, cell in enumerate(nb["cells"], 1):
         where = f"{name}, cell {i}"
@@ -217,4 +293,4 @@ def notebook(nb, name, names, kinds=None):
             cell["source"] = markdown(cell["source"], where, names, kinds)
         elif cell["cell_type"] == "code":
             module = code(cell, where, names, module)
-    return nb
+    return module

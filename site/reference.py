@@ -3,14 +3,33 @@
 import ast
 import importlib
 import inspect
+import re
 import textwrap
 
 from fastcore.docments import docments
 
 
-def escape(text):
-    "Text that stands in a cell of a table."
-    return " ".join(str(text).split()).replace("|", "\\|")
+def plain(text):
+    "Text in which markdown sees nothing but text, except `code`."
+    parts = re.split(r"(`[^`]*`)", " ".join(str(text).split()))
+    parts[::2] = [re.sub(r"([\\*_{}\[\]<>$@~^#])", r"\\\1", p) for p in parts[::2]]
+    return "".join(parts).replace("|", "\\|")
+
+
+def code(text):
+    "A code span that may stand in a table."
+    return "`" + " ".join(str(text).split()).replace("|", "\\|") + "`"
+
+
+def constant(module, name):
+    "What the comment on the first or last line of a constant says about it."
+    source = inspect.getsource(module)
+    for node in ast.parse(source).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        if any(getattr(t, "id", None) == name for t in targets):
+            ends = (source.split("\n")[i - 1].rpartition("  # ") for i in (node.lineno, node.end_lineno))
+            return next((text.strip() for _, mark, text in ends if mark), "")
+    return ""
 
 
 def annotations(obj):
@@ -29,12 +48,12 @@ def parameters(obj):
     for name, about in docments(obj, full=True).items():
         if name == "self" or (name == "return" and types.get("return", "None") == "None"):
             continue
-        default = "" if about.default is inspect.Parameter.empty or name == "return" else f" = `{about.default!r}`"
+        default = "" if about.default is inspect.Parameter.empty or name == "return" else f" = {code(repr(about.default))}"
         if "<" in default:  # the repr of a function or factory says nothing
             default = ""
         label = "*returns*" if name == "return" else f"`{name}`"
-        kind = f"`{escape(types[name])}`" if name in types else ""
-        rows.append(f"| {label} | {kind}{default} | {escape(about.docment or '')} |")
+        kind = code(types[name]) if name in types else ""
+        rows.append(f"| {label} | {kind}{default} | {plain(about.docment or '')} |")
     return ["| | | |", "|---|---|---|", *rows, ""] if rows else []
 
 
@@ -50,9 +69,9 @@ def members(obj):
     "Public methods and properties of a class."
     for name, member in vars(obj).items():
         if isinstance(member, property):
-            yield [f"````{{py:property}} {name}", "", inspect.getdoc(member) or "", "````", ""]
+            yield [f"````{{py:property}} {name}", "", plain(inspect.getdoc(member) or ""), "````", ""]
         elif inspect.isfunction(member) and (not name.startswith("_") or name == "__call__") and member.__doc__ and member.__module__ == obj.__module__:
-            yield [f"````{{py:method}} {name}{signature(member)}", "", inspect.getdoc(member), "````", ""]
+            yield [f"````{{py:method}} {name}{signature(member)}", "", plain(inspect.getdoc(member)), "````", ""]
 
 
 def entry(module, name):
@@ -60,10 +79,10 @@ def entry(module, name):
     obj = getattr(module, name)
     short = module.__name__.split(".")[-1]
     if not callable(obj):
-        about = inspect.getsource(module).split(f"\n{name} = ")[1].split("\n")[0].partition("#")[2]
-        return [f"`````{{py:data}} {name}", "", about.strip().capitalize() + ".", "`````", ""]
+        about = constant(module, name)
+        return [f"`````{{py:data}} {name}", "", plain(about[:1].upper() + about[1:]) + ".", "`````", ""]
     kind = "class" if inspect.isclass(obj) else "function"
-    lines = [f"`````{{py:{kind}}} {name}{signature(obj)}", "", inspect.getdoc(obj), "", *parameters(obj)]
+    lines = [f"`````{{py:{kind}}} {name}{signature(obj)}", "", plain(inspect.getdoc(obj)), "", *parameters(obj)]
     if kind == "class":
         lines += [line for member in members(obj) for line in member]
     return [*lines, f"{{ref}}`Where it is derived <exported-{short}-{name.lower()}>`", "`````", ""]
@@ -72,7 +91,7 @@ def entry(module, name):
 def page(name):
     "The reference page of one module."
     module = importlib.import_module(f"kxbook.{name}")
-    lines = [f"# kxbook.{name}", "", module.__doc__, "", f"```{{py:module}} kxbook.{name}", "```", ""]
+    lines = [f"# kxbook.{name}", "", plain(module.__doc__), "", f"```{{py:module}} kxbook.{name}", "```", ""]
     for public in module.__all__:
         lines += entry(module, public)
     return "\n".join(lines)

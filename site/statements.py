@@ -5,21 +5,16 @@ objects of a domain, so that search finds them by name.
 """
 
 import json
+from posixpath import dirname, join, normpath
 
 from bs4 import BeautifulSoup
 from docutils import nodes
+from kxbook.claim import KINDS as KINDS_OF_EVIDENCE
 from quarto import STATEMENTS
 from sphinx import addnodes
 from sphinx.domains import Domain, ObjType
 from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxDirective
-
-EVIDENCE = {
-    "exact": "checked: decided exactly",
-    "sampled": "checked: held in every case tried",
-    "cited": "taken from the literature",
-    "refuted": "false as printed: refuted by a witness",
-}
 
 # One node class per kind of statement: Sphinx counts each class by itself.
 KINDS = {prefix: type(f"statement_{prefix}", (nodes.General, nodes.Element), {"__module__": __name__}) for prefix in STATEMENTS}
@@ -48,7 +43,7 @@ class Statement(SphinxDirective):
             name.extend(self.parse_inline(title)[0])
             head += [nodes.Text(" "), name]
         if evidence := self.options.get("evidence"):
-            head += [nodes.Text(" "), nodes.inline(evidence, evidence, classes=["evidence", evidence], title=EVIDENCE[evidence])]
+            head += [nodes.Text(" "), nodes.inline(evidence, evidence, classes=["evidence", evidence], title=KINDS_OF_EVIDENCE[evidence])]
         node["title"] = title or STATEMENTS[prefix]
         node += head
         node.extend(self.parse_content_to_nodes())
@@ -91,6 +86,9 @@ class BookDomain(Domain):
     def get_objects(self):
         for id, title, prefix, docname in self.data["objects"]:
             yield f"statement {id}", title.replace(".", ""), prefix, docname, id, 1
+
+    def resolve_any_xref(self, env, fromdocname, builder, target, node, contnode):
+        return []  # references go by number, through the standard domain
 
     def get_type_name(self, type, primary=False):
         return type.lname  # "Lemma", not "Book Lemma"
@@ -140,12 +138,14 @@ def write_previews(app, exception):
     "All statements as a script, for the previews that appear over references; a script, so that it loads from file:// too."
     if exception or app.builder.format != "html":
         return
-    previews = {}
+    previews, pages = {}, {}
     for id, _, _, docname in app.env.get_domain("book").data["objects"]:
-        page = BeautifulSoup((app.outdir / f"{docname}.html").read_text(encoding="utf-8"), "html.parser")
-        found = page.find(id=id)
-        for tag in found.select(".headerlink"):
-            tag.decompose()
+        if docname not in pages:
+            pages[docname] = BeautifulSoup((app.outdir / f"{docname}.html").read_text(encoding="utf-8"), "html.parser")
+        found = pages[docname].find(id=id)
+        for link in found.select("a[href]"):  # seen from the root of the site, since a preview may appear on any page
+            path, _, anchor = link["href"].partition("#")
+            link["href"] = (normpath(join(dirname(docname), path)) if path else f"{docname}.html") + f"#{anchor}"
         for tag in found.find_all(True):
             tag.attrs.pop("id", None)
         previews[id] = found.decode_contents()
@@ -153,8 +153,9 @@ def write_previews(app, exception):
     (app.outdir / "_static" / "previews.js").write_text(text, encoding="utf-8")
 
 
-def repair_citations(app, pagename, templatename, context, doctree):
-    "docutils calls the bibliography a list but its entries something else, which screen readers stumble over."
+def finish_page(app, pagename, templatename, context, doctree):
+    "Load the previews, which are written last; and repair the bibliography, which docutils calls a list without items."
+    context["metatags"] = context.get("metatags", "") + f'<script defer src="{context["pathto"]("_static/previews.js", 1)}"></script>\n'
     context["body"] = context.get("body", "").replace('<div role="list" class="citation-list">', '<div class="citation-list">')
 
 
@@ -166,6 +167,6 @@ def setup(app):
     app.add_node(statement_number, html=(visit_number, None))
     for prefix, node in KINDS.items():
         app.add_enumerable_node(node, prefix, lambda node: node["title"], html=(visit_statement, depart_statement))
-    app.connect("html-page-context", repair_citations)
+    app.connect("html-page-context", finish_page)
     app.connect("build-finished", write_previews)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from fastcore.docments import docments
+from reference import constant
 
 PACKAGE = Path(__file__).parent.parent / "kxbook"
 MODULES = sorted(p.stem for p in PACKAGE.glob("[a-z]*.py"))
@@ -19,10 +20,8 @@ def undocumented(module):
     for name in module.__all__:
         obj = getattr(module, name)
         if not callable(obj):
-            if f"\n{name} = " in (source := inspect.getsource(module)):
-                line = source.split(f"\n{name} = ")[1].split("\n")[0]
-                if "#" not in line:
-                    yield name
+            if not constant(module, name):
+                yield name
             continue
         if not inspect.getdoc(obj):
             yield name

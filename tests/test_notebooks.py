@@ -17,8 +17,9 @@ def run(tmp_path):
     shutil.copy(ROOT / "nbs" / "conftest.py", tmp_path)
     shutil.copy(ROOT / "settings.ini", tmp_path)
 
-    def run(*cells, mark="not slow"):
-        nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# A chapter"), *map(nbformat.v4.new_code_cell, cells)])
+    def run(*cells, mark="not slow", front="# A chapter"):
+        first = nbformat.v4.new_raw_cell(front) if front.startswith("---") else nbformat.v4.new_markdown_cell(front)
+        nb = nbformat.v4.new_notebook(cells=[first, *map(nbformat.v4.new_code_cell, cells)])
         nbformat.write(nb, tmp_path / "07_broken.ipynb")
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-o", "markers=slow", "-m", mark, str(tmp_path)]
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
@@ -39,6 +40,17 @@ def test_cells_share_a_namespace_and_run_in_order(run):
 
 def test_cells_not_to_be_run_are_not(run):
     assert run("#| eval: false\n1 / 0")[0] == 0
+
+
+@pytest.mark.parametrize("cell", ["import os; os._exit(0)", "nbdev_export()\n1 / 0"])
+def test_a_notebook_that_stops_early_or_passes_over_cells_fails(run, cell):
+    code, text = run("x = 1", cell)
+    assert code == 1 and "07_broken.ipynb" in text
+
+
+def test_a_notebook_that_is_not_run_at_all_fails(run):
+    code, text = run("x = 1", front="---\nskip_exec: true\n---")
+    assert code == 1 and "did not run to its end" in text
 
 
 def test_slow_cells_run_on_request_only(run):

@@ -15,6 +15,7 @@ import kxbook
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+BUILD = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
 IMPORT_NAME = {"scikit-learn": "sklearn"}
 
 
@@ -63,6 +64,7 @@ def test_wheel_works_alone(tmp_path):
     metadata = zipfile.ZipFile(wheel).read(f"kxbook-{kxbook.__version__}.dist-info/METADATA").decode()
     needed = [r for r in re.findall(r"^Requires-Dist: (.*)$", metadata, re.M) if "extra ==" not in r]
     assert len(needed) == len(PROJECT["dependencies"])
+    assert [re.match(r"[\w-]+", r)[0] for r in BUILD["requires"]] == ["setuptools"]
 
 
 def test_one_version():

@@ -22,7 +22,7 @@ def out_of_sync(root, tmp_path):
         shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
     shutil.copy(root / "settings.ini", copy)
     before = content(copy)
-    code = "from nbdev.export import nb_export; from nbdev.doclinks import nbdev_export; from nbdev.clean import nbdev_clean; nbdev_export(); nbdev_clean()"
+    code = "from nbdev.doclinks import nbdev_export; from nbdev.clean import nbdev_clean; nbdev_export(); nbdev_clean()"
     subprocess.run([sys.executable, "-c", code], cwd=copy, check=True, capture_output=True, env=os.environ | {"PWD": str(copy)})
     after = content(copy)
     return sorted(name for name in before | after if before.get(name) != after.get(name))

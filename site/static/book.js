@@ -11,6 +11,7 @@
   const show = (link) => {
     const id = target(link);
     if (!id) return;
+    hide();
     if (!box) {
       box = document.createElement("div");
       box.className = "preview bd-article";
@@ -21,7 +22,10 @@
       document.body.append(box);
     }
     box.innerHTML = statements[id];
-    for (const inner of box.querySelectorAll("a")) inner.tabIndex = -1;
+    for (const inner of box.querySelectorAll("a")) {
+      inner.tabIndex = -1;
+      inner.setAttribute("href", (document.documentElement.dataset.content_root || "") + inner.getAttribute("href"));
+    }
     box.hidden = false;
     const place = link.getBoundingClientRect();
     const width = box.offsetWidth;
