@@ -1,22 +1,23 @@
 """Explaining kernel clustering by small decision trees."""
 
-from importlib import import_module
-from importlib.util import find_spec
+from importlib import import_module as _import_module
+from pathlib import Path as _Path
 
 __version__ = "0.1.0"
 
 # Where each public name is defined. Modules are imported on first use, so that `import kxbook` is quick.
 _HOME = {"Kernel": "kernel"}
+_MODULES = sorted(p.stem for p in _Path(__file__).parent.glob("[a-z]*.py"))
 __all__ = [*_HOME]
 
 
 def __getattr__(name: str):
-    home = _HOME.get(name, name)
-    if name.startswith("_") or find_spec(f"{__name__}.{home}") is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"{__name__}.{home}")
-    return getattr(module, name) if name in _HOME else module
+    if name in _HOME:
+        return getattr(_import_module(f"{__name__}.{_HOME[name]}"), name)
+    if name in _MODULES:
+        return _import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; its modules are {', '.join(_MODULES)}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({"__version__", *_HOME, *_MODULES})

@@ -9,6 +9,7 @@ __all__ = ['BENCHMARKS', 'load_pathbased', 'load_aggregation', 'load_flame', 'lo
 # %% ../nbs/01_data.ipynb #0e7e1f6f
 from importlib.resources import files
 from itertools import combinations
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +95,7 @@ def exkmc_line(
     eps: float = 0.1,  # distance of every point from its cluster's centre, in (0, 1/2)
 ) -> tuple[NDArray, NDArray]:
     "Clusters at -1, 0, 1 on a line, half of each `eps` to either side; points and labels."
-    if n < 6 or n % 6:
+    if not isinstance(n, Integral) or n < 6 or n % 6:
         raise ValueError(
             "The 'n' parameter of exkmc_line must be a positive multiple of 6. "
             f"Got {n!r} instead."
@@ -113,6 +114,11 @@ def quadratic_xor(
     repeats: int = 1,  # how often each corner occurs
 ) -> tuple[NDArray, NDArray]:
     "The corners (±1, ±1), opposite ones sharing a label: (4 · repeats, 2) points and labels."
+    if not isinstance(repeats, Integral) or repeats < 1:
+        raise ValueError(
+            "The 'repeats' parameter of quadratic_xor must be an int >= 1. "
+            f"Got {repeats!r} instead."
+        )
     X = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
     return np.repeat(X, repeats, axis=0), np.repeat([0, 0, 1, 1], repeats)
 
@@ -122,7 +128,7 @@ def epsilon_words() -> tuple[NDArray, NDArray]:
     halves = np.array(
         [[i in pair for i in range(4)] for pair in combinations(range(4), 2)], float
     )
-    first, second = np.repeat(halves, 6, axis=0).T, np.tile(-halves, (6, 1)).T
+    first, second = np.repeat(halves, 6, axis=0).T, np.tile(0 - halves, (6, 1)).T
     return np.vstack([first, second]), np.repeat([0, 1], 4)
 
 # %% ../nbs/01_data.ipynb #7e6e2e83

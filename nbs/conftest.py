@@ -45,9 +45,19 @@ class Run(pytest.Item):
         command = [sys.executable, "-c", RUN, str(self.path), *self.skip]
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"MPLBACKEND": "agg"})
         if done.returncode or "every cell ran" not in done.stdout:
-            raise NotebookFailed(f"{self.path.name} did not run to its end.\n{done.stderr}{done.stdout}")
+            raise NotebookFailed(self.summary(done.stderr + done.stdout))
         if "nbdev_export(" in self.path.read_text(encoding="utf-8"):
             raise NotebookFailed(f"{self.path.name}: nbdev passes over a cell that contains nbdev_export(; use `make sync`")
+
+    def summary(self, text):
+        "Notebook, cell, line and error first; then the traceback from the cell on."
+        cell = re.search(r"While Executing Cell #(\d+)", text)
+        frames = re.search(r' *File "<ipython-input.*', text, re.S)
+        if not cell or not frames:
+            return f"{self.path.name} did not run to its end.\n{text}"
+        line = re.findall(r'File "<ipython-input[^"]*", line (\d+), in <module>', frames[0])
+        error = frames[0].strip().splitlines()[-1]
+        return f"{self.path.name}, cell {cell[1]}, line {line[0] if line else '?'}: {error}\n\n{frames[0].rstrip()}"
 
     def repr_failure(self, excinfo):
         return str(excinfo.value) if isinstance(excinfo.value, NotebookFailed) else super().repr_failure(excinfo)

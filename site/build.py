@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -232,9 +233,11 @@ def build(root, work, target):
 
 
 if __name__ == "__main__":
-    root = SITE.parent
+    root, start = SITE.parent, time.time()
     try:
         page = build(root, root / ".book", root / "_book")
     except BookError as e:
-        sys.exit(f"The book was not built.\n{e}")
-    page.touch()  # newer than all it was made from
+        sys.exit("The book was not built.\n" + re.sub(r"\x1b\[[0-9;]*m", "", str(e)))
+    except KeyboardInterrupt:
+        sys.exit("Interrupted; the book is as it was. Run `make book` again.")
+    os.utime(page, (start, start))  # whatever was edited since then is not in it

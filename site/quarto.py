@@ -17,6 +17,7 @@ import ast
 import json
 import re
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from IPython.core.inputtransformer2 import TransformerManager
 
@@ -70,6 +71,11 @@ class BookError(Exception):
     "Something outside the subset; the text names file and cell."
 
 
+def hint(name, known):
+    close = get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
 @dataclass
 class Names:
     "What the cells of the book define and what they refer to, each with its place."
@@ -88,12 +94,10 @@ class Names:
 
     def check(self, keys):
         "Every reference has a target and every citation an entry in the bibliography."
-        for name, where in self.used:
-            if name not in self.defined:
-                raise BookError(f"{where}: @{name} refers to nothing in the book")
-        for key, where in self.cited:
-            if key not in keys:
-                raise BookError(f"{where}: [@{key}] is not in the bibliography")
+        problems = [f"{where}: @{name} refers to nothing in the book{hint(name, self.defined)}" for name, where in self.used if name not in self.defined]
+        problems += [f"{where}: [@{key}] is not in the bibliography{hint(key, keys)}" for key, where in self.cited if key not in keys]
+        if problems:
+            raise BookError("\n".join(problems))
 
 
 def inline(text, where, names):

@@ -25,29 +25,32 @@ PAGES = sorted(p.relative_to(BOOK).as_posix() for p in BOOK.rglob("*.html") if "
 FLAGS = "--headless=new --no-sandbox --disable-gpu --disable-background-networking --no-first-run --disable-quic --disable-sync --disable-component-update"
 
 
-def missing(what):
-    if os.environ.get("KXBOOK_BROWSER") == "required":
-        pytest.fail(what)
-    pytest.skip(what)
+def obstacle():
+    "Why the site cannot be looked at, or an empty string."
+    if not PAGES:
+        return "the book is not built: run `make book` first"
+    sources = [*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("kxbook/*.py"), *ROOT.glob("site/*.*"), *ROOT.glob("site/static/*"), ROOT / "index.md", ROOT / "_quarto.yml"]
+    if max(p.stat().st_mtime for p in sources) > (BOOK / "index.html").stat().st_mtime:
+        return "the book is older than its sources: run `make book` first"
+    return "" if BINARY and DRIVER else "no browser: install chromium and chromedriver (Debian: chromium, chromium-driver)"
+
+
+BINARY, DRIVER = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+OBSTACLE = obstacle()
+REQUIRED = os.environ.get("KXBOOK_BROWSER") == "required"
+pytestmark = pytest.mark.skipif(bool(OBSTACLE) and not REQUIRED, reason=OBSTACLE or "-")
 
 
 @pytest.fixture(scope="module")
 def browser():
-    binary, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
-    if not PAGES:
-        missing("the book is not built: run `make book` first")
-    sources = [*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("kxbook/*.py"), *ROOT.glob("site/*.*"), *ROOT.glob("site/static/*"), ROOT / "index.md", ROOT / "_quarto.yml"]
-    if max(p.stat().st_mtime for p in sources) > (BOOK / "index.html").stat().st_mtime:
-        missing("the book is older than its sources: run `make book` first")
-    if not binary or not driver:
-        missing("no browser: install chromium and chromedriver (Debian: chromium, chromium-driver)")
+    assert not OBSTACLE, OBSTACLE
     options = webdriver.ChromeOptions()
-    options.binary_location = binary
+    options.binary_location = BINARY
     with tempfile.TemporaryDirectory() as profile:
         for flag in [*FLAGS.split(), f"--user-data-dir={profile}"]:
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        browser = webdriver.Chrome(options=options, service=Service(driver))
+        browser = webdriver.Chrome(options=options, service=Service(DRIVER))
         yield browser
         browser.quit()
 
