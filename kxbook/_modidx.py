@@ -34,6 +34,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                'kxbook.kernel.Kernel.axis': ('kernel.html#kernel.axis', 'kxbook/kernel.py'),
                                'kxbook.kernel.Kernel.diag': ('kernel.html#kernel.diag', 'kxbook/kernel.py'),
                                'kxbook.kernel.Kernel.gamma': ('kernel.html#kernel.gamma', 'kxbook/kernel.py'),
+                               'kxbook.kernel._as_numbers': ('kernel.html#_as_numbers', 'kxbook/kernel.py'),
                                'kxbook.kernel._axis_matrix': ('kernel.html#_axis_matrix', 'kxbook/kernel.py'),
                                'kxbook.kernel._check_positive': ('kernel.html#_check_positive', 'kxbook/kernel.py'),
                                'kxbook.kernel._chi2': ('kernel.html#_chi2', 'kxbook/kernel.py'),

@@ -52,8 +52,7 @@ class Kernel:
         known = ("product", "sum") if self.factor else (None,)
         if (self.factor is None) == (self.whole is None) or self.combine not in known:
             raise ValueError(
-                "A Kernel needs a factor and combine='product' or 'sum', or else only a function "
-                f"of whole points. Got factor={self.factor!r}, combine={self.combine!r} instead."
+                f"{self.name}: a factor with combine='product' or 'sum', or else whole."
             )
 
     def __repr__(self) -> str:
@@ -77,13 +76,8 @@ class Kernel:
         return _diagonal(self, X)
 
 # %% ../nbs/02_kernel.ipynb #e5d5b11e
-def check_points(
-    X: ArrayLike,  # what should be an (n, d) array of numbers
-    name: str = "X",  # how messages call it
-    *,
-    nonnegative: str = "",  # name of a kernel that needs values >= 0
-) -> NDArray:
-    "Points as a finite (n, d) array of float64, or an error that says what to do."
+def _as_numbers(X: ArrayLike, name: str) -> NDArray:
+    "Whatever was passed as an array of float64, if it is made of numbers."
     if hasattr(X, "toarray"):
         raise TypeError(
             f"Sparse data was passed for {name}, but dense data is required. "
@@ -95,29 +89,36 @@ def check_points(
     if X.dtype.kind not in "biufO":
         raise ValueError(f"{name} must be numeric. Got dtype {X.dtype} instead.")
     try:
-        X = X.astype(float, copy=False)
+        return X.astype(float, copy=False)
     except (TypeError, ValueError) as e:
         raise ValueError(f"{name} must be numeric: {e}. Encode or drop such columns.") from None
+
+# %% ../nbs/02_kernel.ipynb #87447419
+def check_points(
+    X: ArrayLike,  # what should be an (n, d) array of numbers
+    name: str = "X",  # how messages call it
+    *,
+    nonnegative: str = "",  # name of a kernel that needs values >= 0
+) -> NDArray:
+    "Points as a finite (n, d) array of float64, or an error that says what to do."
+    X = _as_numbers(X, name)
     if X.ndim != 2:
         raise ValueError(
-            f"Expected 2D array, got {X.ndim}D array instead for {name}. "
-            "Use reshape(-1, 1) for a single feature, reshape(1, -1) for a single sample."
+            f"Expected 2D array, got {X.ndim}D array instead for {name}. Use reshape(-1, 1) "
+            "for a single feature, reshape(1, -1) for a single sample."
         )
     if 0 in X.shape:
         raise ValueError(
-            f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s) for "
-            f"{name} while a minimum of 1 is required."
+            f"{name} must have at least 1 sample and 1 feature. Got shape {X.shape}."
         )
     if not np.isfinite(X).all():
-        raise ValueError(
-            f"Input {name} contains {'NaN' if np.isnan(X).any() else 'infinity'}. "
-            "Remove or impute such rows first."
-        )
+        what = "NaN" if np.isnan(X).any() else "infinity"
+        raise ValueError(f"Input {name} contains {what}. Remove or impute such rows first.")
     if nonnegative and (X < 0).any():
         row, column = np.argwhere(X < 0)[0]
         raise ValueError(
-            f"Negative values in data passed to the {nonnegative} kernel: {name}[{row}, "
-            f"{column}] is {X[row, column]}. It needs values >= 0."
+            f"Negative values in data passed to the {nonnegative} kernel: "
+            f"{name}[{row}, {column}] is {X[row, column]}. It needs values >= 0."
         )
     return X
 
@@ -136,7 +137,7 @@ def _axis_matrix(kernel: Kernel, s: ArrayLike, t: ArrayLike | None) -> NDArray:
         values = kernel.factor(s[:, None], t[None, :], **dict(kernel.params))
     return np.array(np.broadcast_to(values, (len(s), len(t))), dtype=float)
 
-
+# %% ../nbs/02_kernel.ipynb #211a8ac8
 def _matrix(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None) -> NDArray:
     "The kernel at all pairs of points."
     needs = kernel.name if kernel.nonnegative else ""
@@ -153,7 +154,7 @@ def _matrix(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None) -> NDArray:
         raise ValueError(f"The kernel {kernel.name} is not finite on this data. Rescale X.")
     return K
 
-
+# %% ../nbs/02_kernel.ipynb #a5838394
 def _combined_matrix(kernel: Kernel, X: NDArray, Y: NDArray) -> NDArray:
     "Axis by axis, combined in place."
     combine = np.multiply if kernel.combine == "product" else np.add
@@ -341,7 +342,7 @@ KERNELS = {  # what a kernel can be called
     "epsilon": epsilon,
 }
 
-
+# %% ../nbs/02_kernel.ipynb #26103268
 def scale_gamma(
     X: ArrayLike,  # (n, d) points
 ) -> float:
@@ -358,7 +359,7 @@ def scale_gamma(
         )
     return gamma
 
-
+# %% ../nbs/02_kernel.ipynb #038f94ed
 def as_kernel(
     kernel: str | Kernel | Callable,  # a name, a kernel, or a function (X, Y) -> matrix
     gamma: float | str = "scale",  # width of gaussian and laplace: a number > 0 or "scale"
