@@ -63,6 +63,10 @@ class Kernel:
         "The width parameter, or None for a kernel that has none."
         return dict(self.params).get("gamma")
 
+    def check(self, X: ArrayLike, name: str = "X") -> NDArray:
+        "Points that the kernel is defined on, as a finite (n, d) array, or an error."
+        return check_points(X, name, nonnegative=self.name if self.nonnegative else "")
+
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> NDArray:
         "The (n, m) matrix of K(x, y) for the rows x of X and y of Y; Y = X by default."
         return _matrix(self, X, Y)
@@ -130,9 +134,8 @@ def _axis_matrix(kernel: Kernel, s: ArrayLike, t: ArrayLike | None) -> NDArray:
             f"The kernel {kernel.name} does not factor over the axes: it has no Gram "
             "matrix for one of them."
         )
-    needs = kernel.name if kernel.nonnegative else ""
-    s = check_points(np.asarray(s)[:, None], "s", nonnegative=needs)[:, 0]
-    t = s if t is None else check_points(np.asarray(t)[:, None], "t", nonnegative=needs)[:, 0]
+    s = kernel.check(np.asarray(s)[:, None], "s")[:, 0]
+    t = s if t is None else kernel.check(np.asarray(t)[:, None], "t")[:, 0]
     with np.errstate(over="ignore"):  # a distance that overflows is a similarity of 0
         values = kernel.factor(s[:, None], t[None, :], **dict(kernel.params))
     return np.array(np.broadcast_to(values, (len(s), len(t))), dtype=float)
@@ -140,9 +143,8 @@ def _axis_matrix(kernel: Kernel, s: ArrayLike, t: ArrayLike | None) -> NDArray:
 # %% ../nbs/02_kernel.ipynb #211a8ac8
 def _matrix(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None) -> NDArray:
     "The kernel at all pairs of points."
-    needs = kernel.name if kernel.nonnegative else ""
-    X = check_points(X, nonnegative=needs)
-    Y = X if Y is None else check_points(Y, "Y", nonnegative=needs)
+    X = kernel.check(X)
+    Y = X if Y is None else kernel.check(Y, "Y")
     if X.shape[1] != Y.shape[1]:
         raise ValueError(
             "Incompatible dimension for X and Y matrices: "
@@ -177,7 +179,7 @@ def _whole_matrix(kernel: Kernel, X: NDArray, Y: NDArray) -> NDArray:
 # %% ../nbs/02_kernel.ipynb #539bed79
 def _diagonal(kernel: Kernel, X: ArrayLike, block: int = 256) -> NDArray:
     "The kernel at each point with itself."
-    X = check_points(X, nonnegative=kernel.name if kernel.nonnegative else "")
+    X = kernel.check(X)
     if kernel.factor is None:
         return np.concatenate(
             [kernel(X[i : i + block]).diagonal() for i in range(0, len(X), block)]
