@@ -257,7 +257,7 @@ def _faults(s: Statement, ledger: Ledger) -> Iterator[str]:
     if not s.needs and not any(s.id in t.needs for t in known.values()):
         yield f"{s.id} stands alone: it uses nothing and nothing uses it"
 
-
+# %% ../nbs/00_claim.ipynb #215c7e68
 def audit(
     ledger: Ledger,  # as read by `read_ledger` or `read_cells`
 ) -> list[str]:
