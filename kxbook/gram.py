@@ -77,7 +77,12 @@ class Gram:
 class DenseGram(Gram):
     "A stored kernel matrix."
 
-    def __init__(self, K: NDArray, kernel: Kernel | None = None, X: NDArray | None = None):
+    def __init__(
+        self,
+        K: NDArray,  # (n, n) kernel matrix
+        kernel: Kernel | None = None,  # the kernel it is of, for new points
+        X: NDArray | None = None,  # (n, d) points it is on, for new points
+    ):
         self.K, self.kernel, self.X = K, kernel, X
         self.n, self.diag = len(K), np.array(K.diagonal())
 
@@ -159,7 +164,13 @@ def _stream(
 class StreamedGram(Gram):
     "A kernel on points, computed block by block for each product: no n × n matrix."
 
-    def __init__(self, kernel: Kernel, X: ArrayLike, dtype: str = "float64", block: int = 512):
+    def __init__(
+        self,
+        kernel: Kernel,  # the kernel
+        X: ArrayLike,  # (n, d) points
+        dtype: str = "float64",  # precision of the blocks; sums are always float64
+        block: int = 512,  # rows and columns of a block
+    ):
         self.kernel, self.X = kernel, kernel.check(X)
         self.dtype, self.block = np.dtype(dtype), block
         self.n, self.diag = len(self.X), kernel.diag(self.X)
@@ -198,7 +209,11 @@ def nystroem_features(
 class LowRankGram(Gram):
     "A kernel given by features, K(x, y) = ⟨z(x), z(y)⟩: products cost O(n r), not O(n²)."
 
-    def __init__(self, Z: NDArray, features: Callable[[ArrayLike], NDArray]):
+    def __init__(
+        self,
+        Z: NDArray,  # (n, r) features of the points
+        features: Callable[[ArrayLike], NDArray],  # the features of new points
+    ):
         self.Z, self.features = Z, features
         self.n, self.diag = len(Z), (Z**2).sum(1)
 

@@ -1,6 +1,7 @@
 """Pages of the reference: one per module, from signatures and the comments on their parameters."""
 
 import ast
+import dataclasses
 import importlib
 import inspect
 import re
@@ -32,6 +33,13 @@ def constant(module, name):
     return ""
 
 
+def described(obj):
+    "What carries the comments on parameters: a function, a dataclass with its fields, or the `__init__` of another class."
+    if not inspect.isclass(obj) or dataclasses.is_dataclass(obj):
+        return obj
+    return vars(obj).get("__init__")
+
+
 def annotations(obj):
     "Types as they are written in the source: `ArrayLike`, not what it stands for."
     node = ast.parse(textwrap.dedent(inspect.getsource(obj))).body[0]
@@ -43,7 +51,10 @@ def annotations(obj):
 
 
 def parameters(obj):
-    "A table of parameters (of a function) or fields (of a dataclass)."
+    "A table of parameters (of a function or class) or fields (of a dataclass)."
+    obj = described(obj)
+    if obj is None:
+        return []
     rows, types = [], annotations(obj)
     for name, about in docments(obj, full=True).items():
         if name == "self" or (name == "return" and types.get("return", "None") == "None"):

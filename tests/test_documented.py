@@ -1,13 +1,12 @@
 """Every public name says what it is, and every parameter what it means."""
 
-import dataclasses
 import importlib
 import inspect
 from pathlib import Path
 
 import pytest
 from fastcore.docments import docments
-from reference import constant
+from reference import constant, described
 
 PACKAGE = Path(__file__).parent.parent / "kxbook"
 MODULES = sorted(p.stem for p in PACKAGE.glob("[a-z]*.py"))
@@ -28,10 +27,9 @@ def undocumented(module):
         if inspect.isclass(obj):
             public = [m for m in vars(obj) if not m.startswith("_") and (callable(getattr(obj, m)) or isinstance(vars(obj)[m], property))]
             yield from (f"{name}.{m}" for m in public if not inspect.getdoc(getattr(obj, m)))
-        if inspect.isfunction(obj) or dataclasses.is_dataclass(obj):
-            for parameter, text in docments(obj, returns=False).items():
-                if not text:
-                    yield f"{name}({parameter})"
+        for parameter, text in docments(described(obj), returns=False).items() if described(obj) else ():
+            if not text and parameter != "self":
+                yield f"{name}({parameter})"
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -41,7 +39,7 @@ def test_public_names_are_documented(name):
 
 
 def test_gaps_are_found(tmp_path, monkeypatch):
-    source = '"A module."\n__all__ = ["f", "g", "C", "K"]\nK = 1\ndef f(x, # a number\n  y): "Add."\ndef g(): pass\nclass C:\n    "A class."\n    def m(self): pass\n'
+    source = '"A module."\n__all__ = ["f", "g", "C", "K"]\nK = 1\ndef f(x, # a number\n  y): "Add."\ndef g(): pass\nclass C:\n    "A class."\n    def __init__(self, z): pass\n    def m(self): pass\n'
     (tmp_path / "gappy.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
-    assert list(undocumented(importlib.import_module("gappy"))) == ["f(y)", "g", "C.m", "K"]
+    assert list(undocumented(importlib.import_module("gappy"))) == ["f(y)", "g", "C.m", "C(z)", "K"]
