@@ -2,6 +2,7 @@
 # make test-all   the same, and the slow cells
 # make book       render the book
 # make lab        JupyterLab on the notebooks; options: make lab LAB="--no-browser --allow-root"
+# make bench      measure speed, memory and quality beside others, into benchmarks/results.json; one suite: make bench ONLY=sums
 # make sync       export the notebooks into kxbook/ and clean them: after every edit
 # make picture    redraw the README's picture from the README's example
 # make clean      remove all of it, for instance after the folder has moved
@@ -9,7 +10,7 @@
 PYTHON ?= python3
 BIN    := .venv/bin
 
-.PHONY: test test-all book lab sync picture clean
+.PHONY: test test-all book lab bench sync picture clean
 test: .venv/ready
 	$(BIN)/python -m pytest
 
@@ -20,11 +21,14 @@ test-all: .venv/ready
 book: _book/index.html
 	@$(BIN)/python -c 'from pathlib import Path; print("The book is at _book/index.html: open", Path("_book/index.html").resolve().as_uri())'
 
-_book/index.html: .venv/ready _quarto.yml index.md $(wildcard nbs/*.ipynb kxbook/*.py kxbook/datasets/* site/*.* site/matplotlibrc site/static/*)
+_book/index.html: .venv/ready _quarto.yml index.md $(wildcard nbs/*.ipynb kxbook/*.py kxbook/datasets/* benchmarks/results.json site/*.* site/matplotlibrc site/static/*)
 	$(BIN)/python site/build.py
 
 lab: .venv/ready
 	cd nbs && ../$(BIN)/python -m jupyter lab --ContentsManager.pre_save_hook=nbdev.clean.clean_jupyter $(LAB)
+
+bench: .venv/bench
+	$(BIN)/python benchmarks/run.py $(ONLY)
 
 sync: .venv/ready
 	$(BIN)/python -c "from nbdev.doclinks import nbdev_export; from nbdev.clean import nbdev_clean; nbdev_export(); nbdev_clean()"
@@ -39,6 +43,11 @@ picture: .venv/ready
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --upgrade "pip>=24"
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable ".[test]"
+	@touch $@
+
+# The rivals that only the benchmarks need.
+.venv/bench: .venv/ready
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable ".[test,bench]"
 	@touch $@
 
 clean:

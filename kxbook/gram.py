@@ -5,9 +5,10 @@
 # %% ../nbs/03_gram.ipynb #028aebd5
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Event
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,24 +17,33 @@ from threadpoolctl import threadpool_limits
 from .kernel import Kernel, check_points
 
 # %% auto #0
-__all__ = ['GRAMS', 'sq_dists', 'Gram', 'DenseGram', 'StreamedGram', 'nystroem_features', 'LowRankGram', 'as_gram']
+__all__ = ['GRAMS', 'DENSE_UP_TO', 'cluster_norms', 'sq_dists', 'Gram', 'DenseGram', 'StreamedGram', 'nystroem_features',
+           'LowRankGram', 'as_gram']
 
 # %% ../nbs/03_gram.ipynb #10c264fd
-def sq_dists(
+def cluster_norms(
     sums: NDArray,  # (n, k) cluster sums of the points of the clustering
     labels: ArrayLike,  # (n,) their clusters, 0 to k-1
-    diag: NDArray,  # K(x, x) for the points asked about
-    *,
-    weights: NDArray | None = None,  # (n,) weights of those points; 1 by default
-    of: NDArray | None = None,  # (m, k) cluster sums of the points asked about
-) -> NDArray:
-    "Squared distances of points to the cluster means, (m, k); infinity for an empty cluster."
+    weights: NDArray | None = None,  # (n,) their weights; 1 by default
+) -> tuple[NDArray, NDArray]:
+    "Weight and squared norm of the mean of each cluster, (k,) both; NaN where it is empty."
     labels, k = np.asarray(labels), sums.shape[1]
     weights = np.ones(len(labels)) if weights is None else weights
     size = np.bincount(labels, weights, k)
     own = np.bincount(labels, weights * sums[np.arange(len(labels)), labels], k)
+    with np.errstate(invalid="ignore"):
+        return size, own / size / size
+
+
+def sq_dists(
+    sums: NDArray,  # (m, k) cluster sums of the points asked about
+    diag: NDArray,  # (m,) K(x, x) of those points
+    size: NDArray,  # (k,) weights of the clusters
+    q: NDArray,  # (k,) squared norms of their means
+) -> NDArray:
+    "Squared distances of points to the cluster means, (m, k); infinity for an empty cluster."
     with np.errstate(divide="ignore", invalid="ignore"):
-        D = diag[:, None] - (2 / size) * (sums if of is None else of) + own / size**2
+        D = diag[:, None] - 2 * (sums / size) + q
     D[:, size == 0] = np.inf
     return D
 
@@ -43,13 +53,21 @@ class Gram:
 
     n: int  # number of points
     diag: NDArray  # (n,) K(x, x)
+    precision: float = 1e-12  # differences below this share of the largest K(x, x) are rounding
+    watch: Callable[[int], object] | None = None  # told how many entries have been computed
 
-    def times(self, V: NDArray, Y: ArrayLike | None = None) -> NDArray:
-        "K V, (n, m), for an (n, m) matrix V; with new points Y, the rows are those of K(Y, X)."
+    def times(
+        self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None
+    ) -> NDArray:
+        "K V, (n, m); K(Y, X) V for new points Y; K[:, columns] V for some of the columns."
         raise NotImplementedError
 
     def diag_of(self, Y: ArrayLike) -> NDArray:
         "K(y, y) for new points."
+        raise NotImplementedError
+
+    def part(self, index: NDArray) -> Gram:
+        "The same kernel on some of the points."
         raise NotImplementedError
 
     def cluster_sums(
@@ -86,11 +104,18 @@ class DenseGram(Gram):
         self.K, self.kernel, self.X = K, kernel, X
         self.n, self.diag = len(K), np.array(K.diagonal())
 
-    def times(self, V: NDArray, Y: ArrayLike | None = None) -> NDArray:
+    def times(
+        self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None
+    ) -> NDArray:
         "K V; a matrix without a kernel takes the rows K(Y, X) themselves as Y."
         if Y is None:
-            return self.K @ V
+            return self.K @ V if columns is None else self.K[columns].T @ V
         return (np.asarray(Y) if self.kernel is None else self.kernel(Y, self.X)) @ V
+
+    def part(self, index: NDArray) -> DenseGram:
+        "Some rows and columns of the matrix."
+        X = None if self.X is None else self.X[index]
+        return DenseGram(self.K[np.ix_(index, index)], self.kernel, X)
 
     def diag_of(self, Y: ArrayLike) -> NDArray:
         "K(y, y), which a matrix without a kernel does not tell."
@@ -102,17 +127,21 @@ class DenseGram(Gram):
 def _gaussian_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[Callable, Callable]:
     "How to prepare points, and how to write exp(-γ‖x - y‖²) of two prepared ranges to a buffer."
     shift = X.mean(0)
+    widest = kernel.gamma * ((X - shift) ** 2).sum(1).max()
+    clip = (
+        np.finfo(dtype).eps * widest > 1e-3
+    )  # could rounding lift an exponent far above zero?
 
     def fold(Y: NDArray) -> tuple[NDArray, NDArray]:
         u = np.sqrt(kernel.gamma) * (Y - shift)
         norm, one = (u**2).sum(1, keepdims=True), np.ones((len(u), 1))
-        return np.hstack([2 * u, -norm, -one]).astype(dtype), np.hstack([u, one, norm]).astype(
-            dtype
-        )
+        left, right = np.hstack([2 * u, -norm, -one]), np.hstack([u, one, norm])
+        return left.astype(dtype), right.astype(dtype)
 
     def block(left: tuple, right: tuple, out: NDArray) -> None:
         np.matmul(left[0], right[1].T, out=out)
-        np.minimum(out, 0, out=out)  # rounding must not lift the kernel above one
+        if clip:
+            np.minimum(out, 0, out=out)
         np.exp(out, out=out)
 
     return fold, block
@@ -138,16 +167,23 @@ def _kernel_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[Callabl
 
 # %% ../nbs/03_gram.ipynb #013c4fa9
 def _stream(
-    rows: tuple, columns: tuple, fill: Callable, V: NDArray, block: int, symmetric: bool
+    rows: tuple,
+    columns: tuple,
+    fill: Callable,
+    V: NDArray,
+    block: int,
+    symmetric: bool,
+    watch: Callable | None = None,
 ) -> NDArray:
     "The kernel of two sets of prepared points times V, block by block, in two threads."
-    n, m, b = len(rows[0]), len(columns[0]), block
+    n, m, b, stop = len(rows[0]), len(columns[0]), block, Event()
     tasks = [(i, j) for i in range(0, n, b) for j in range(i if symmetric else 0, m, b)]
-    threads = min(os.cpu_count() or 1, 2, len(tasks))
 
     def work(mine: list[tuple[int, int]]) -> NDArray:
         sums, buffer = np.zeros((n, V.shape[1])), np.empty(b * b, dtype=V.dtype)
         for i, j in mine:
+            if stop.is_set():
+                break
             left, right = [a[i : i + b] for a in rows], [a[j : j + b] for a in columns]
             shape = len(left[0]), len(right[0])
             out = buffer[: shape[0] * shape[1]].reshape(shape)
@@ -155,10 +191,15 @@ def _stream(
             sums[i : i + b] += out @ V[j : j + b]
             if symmetric and j > i:
                 sums[j : j + b] += out.T @ V[i : i + b]
+            if watch:
+                watch(out.size * (2 if symmetric and j > i else 1))
         return sums
 
-    with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
-        return sum(pool.map(work, [tasks[t::threads] for t in range(threads)]))
+    with threadpool_limits(1), ThreadPoolExecutor(2) as pool:
+        try:
+            return sum(pool.map(work, [tasks[0::2], tasks[1::2]]))
+        finally:
+            stop.set()
 
 # %% ../nbs/03_gram.ipynb #858d917c
 class StreamedGram(Gram):
@@ -174,16 +215,21 @@ class StreamedGram(Gram):
         self.kernel, self.X = kernel, kernel.check(X)
         self.dtype, self.block = np.dtype(dtype), block
         self.n, self.diag = len(self.X), kernel.diag(self.X)
+        self.precision = 1e-6 if self.dtype == np.float32 else 1e-12
         fast = kernel.name == "gaussian" and kernel.gamma is not None
         make = _gaussian_blocks if fast else _kernel_blocks
         self._fold, self._fill = make(kernel, self.X, self.dtype)
         self._folded = self._fold(self.X)
 
-    def times(self, V: NDArray, Y: ArrayLike | None = None) -> NDArray:
-        "K V, or K(Y, X) V."
+    def times(
+        self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None
+    ) -> NDArray:
+        "K V, K(Y, X) V, or K[:, columns] V."
         V = np.ascontiguousarray(V, dtype=self.dtype)
         rows = self._folded if Y is None else self._fold(self.kernel.check(Y, "Y"))
-        sums = _stream(rows, self._folded, self._fill, V, self.block, symmetric=Y is None)
+        right = self._folded if columns is None else [a[columns] for a in self._folded]
+        symmetric = Y is None and columns is None
+        sums = _stream(rows, right, self._fill, V, self.block, symmetric, self.watch)
         if not np.isfinite(sums).all():
             raise ValueError(
                 f"The kernel {self.kernel.name} is not finite on this data. Rescale X."
@@ -193,6 +239,13 @@ class StreamedGram(Gram):
     def diag_of(self, Y: ArrayLike) -> NDArray:
         "K(y, y) for new points."
         return self.kernel.diag(Y)
+
+    def part(self, index: NDArray) -> DenseGram:
+        "The kernel matrix of some of the points, stored."
+        return DenseGram(self.kernel(self.X[index]), self.kernel, self.X[index])
+
+    def __reduce__(self):  # the prepared points are made again, not pickled
+        return StreamedGram, (self.kernel, self.X, self.dtype.name, self.block)
 
 # %% ../nbs/03_gram.ipynb #10cd3b96
 def nystroem_features(
@@ -217,9 +270,16 @@ class LowRankGram(Gram):
         self.Z, self.features = Z, features
         self.n, self.diag = len(Z), (Z**2).sum(1)
 
-    def times(self, V: NDArray, Y: ArrayLike | None = None) -> NDArray:
-        "K V, or K(Y, X) V, through the features."
-        return (self.Z if Y is None else self.features(Y)) @ (self.Z.T @ V)
+    def times(
+        self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None
+    ) -> NDArray:
+        "K V, K(Y, X) V, or K[:, columns] V, through the features."
+        Z = self.Z if columns is None else self.Z[columns]
+        return (self.Z if Y is None else self.features(Y)) @ (Z.T @ V)
+
+    def part(self, index: NDArray) -> LowRankGram:
+        "The features of some of the points."
+        return LowRankGram(self.Z[index], self.features)
 
     def diag_of(self, Y: ArrayLike) -> NDArray:
         "K(y, y) for new points."
@@ -227,6 +287,11 @@ class LowRankGram(Gram):
 
 # %% ../nbs/03_gram.ipynb #672c995a
 GRAMS = ("auto", "dense", "streamed", "nystroem")  # how a kernel can be stored
+DENSE_UP_TO = 3000  # points that "auto" stores a matrix for: 72 MB
+
+
+def _shifted(Y: ArrayLike, shift: NDArray) -> NDArray:
+    return check_points(Y, "Y") - shift
 
 
 def as_gram(
@@ -245,16 +310,13 @@ def as_gram(
         )
     X = kernel.check(X)
     if kernel.name == "linear" and how == "auto":
-        return LowRankGram(X, lambda Y: check_points(Y, "Y"))
-    if how == "dense" or how == "auto" and len(X) <= 3000:
+        shift = X.mean(0)
+        return LowRankGram(X - shift, partial(_shifted, shift=shift))
+    if how == "dense" or how == "auto" and len(X) <= DENSE_UP_TO:
         return DenseGram(kernel(X), kernel, X)
     if how == "nystroem":
-        chosen = (rng or np.random.default_rng(0)).choice(
-            len(X), min(rank, len(X)), replace=False
-        )
-        landmarks = np.unique(X[chosen], axis=0)
-        return LowRankGram(
-            nystroem_features(kernel, X, landmarks),
-            lambda Y: nystroem_features(kernel, Y, landmarks),
-        )
+        rng = np.random.default_rng(0) if rng is None else rng
+        chosen = rng.choice(len(X), min(rank, len(X)), replace=False)
+        features = partial(nystroem_features, kernel, landmarks=np.unique(X[chosen], axis=0))
+        return LowRankGram(features(X), features)
     return StreamedGram(kernel, X, dtype)

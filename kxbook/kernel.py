@@ -347,13 +347,15 @@ KERNELS = {  # what a kernel can be called
 # %% ../nbs/02_kernel.ipynb #26103268
 def scale_gamma(
     X: ArrayLike,  # (n, d) points
+    weights: NDArray | None = None,  # (n,) how often each point counts; once by default
 ) -> float:
     "The width 1 / (d · variance of all entries of X), and 1 where nothing varies."
     X = check_points(X)
     if X.min() == X.max():
         return 1.0
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
-        gamma = float(1 / (X.shape[1] * X.var()))
+        spread = np.average((X - np.average(X, 0, weights).mean()) ** 2, 0, weights).mean()
+        gamma = float(1 / (X.shape[1] * spread))
     if not 0 < gamma < np.inf:
         raise ValueError(
             "The variance of X is too large or too small for gamma='scale'. "

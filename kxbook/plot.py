@@ -5,16 +5,20 @@
 # %% ../nbs/90_plot.ipynb #4fec2eca
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Callable, Sequence
+from html import escape
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 # %% auto #0
-__all__ = ['PALETTE', 'MARKERS', 'scatter', 'plot_partition', 'question', 'plot_tree']
+__all__ = ['PALETTE', 'MARKERS', 'scatter', 'plot_partition', 'plot_tree', 'Stepper']
 
 # %% ../nbs/90_plot.ipynb #d37e03cc
 PALETTE = "#0072B2 #D55E00 #009E73 #CC79A7 #56B4E9 #E69F00 #F0E442".split()  # one per cluster
@@ -82,29 +86,6 @@ def plot_partition(
     ax.set(xlim=xs[[0, -1]], ylim=ys[[0, -1]])
     return ax
 
-# %% ../nbs/90_plot.ipynb #8e201081
-def question(
-    name: str,  # what the coordinate is called
-    lo: float,  # lower end, -inf if open
-    hi: float,  # upper end, inf if open
-) -> str:
-    "The condition lo <= name <= hi as text, without the ends that are open."
-    ends = [v for v in (lo, hi) if np.isfinite(v)]
-    if not ends:
-        return f"{name}: any"
-    whole = max(
-        len(str(int(abs(v)))) for v in ends
-    )  # no fewer digits than stand before the point
-    enough = next((d for d in range(4, 17) if f"{lo:.{d}g}" != f"{hi:.{d}g}"), 17)
-    a, b = (f"{v:.{max(whole, enough)}g}" for v in (lo, hi))
-    return (
-        f"{name} ≤ {b}"
-        if np.isinf(lo)
-        else f"{name} ≥ {a}"
-        if np.isinf(hi)
-        else f"{a} ≤ {name} ≤ {b}"
-    )
-
 # %% ../nbs/90_plot.ipynb #60d7d7c5
 def _places(tree) -> dict[int, tuple[float, int]]:
     "Position (x, depth) of each node: leaves at 0, 1, 2, ... from left to right."
@@ -125,9 +106,7 @@ def _box_text(
 ) -> str:
     "The question of an inner node; the cluster of a leaf, with its number of points."
     if tree.left[node] >= 0:
-        axis = int(tree.axis[node])
-        name = f"x{axis}" if feature_names is None else feature_names[axis]
-        return question(name, tree.lo[node], tree.hi[node])
+        return tree.question(node, feature_names)
     size = "" if counts is None else f"\n{np.asarray(counts)[node]} points"
     return f"cluster {tree.label[node]}{size}"
 
@@ -143,7 +122,7 @@ def _write(
 
 # %% ../nbs/90_plot.ipynb #22333948
 def plot_tree(
-    tree: object,  # arrays axis, lo, hi, left, right, label; left is -1 at a leaf
+    tree: object,  # arrays left (-1 at a leaf), right, label; question(node, names)
     *,
     feature_names: Sequence[str] | None = None,  # names of the columns; x0, x1, ... by default
     counts: ArrayLike | None = None,  # number of points at each node, shown at the leaves
@@ -165,3 +144,52 @@ def plot_tree(
     ax.set(xlim=(-0.6, width - 0.4), ylim=(0.5 - depth, 0.5))
     ax.axis("off")
     return ax
+
+# %% ../nbs/90_plot.ipynb #7b70d98d
+_SHOW = "const f=this.closest('figure');f.querySelectorAll('img').forEach((g,i)=>{g.hidden=i!=this.value-1;if(!g.hidden)f.querySelector('output').textContent=g.alt})"
+_MOVE = "const r=this.closest('figure').querySelector('input');r.{step}();r.oninput()"
+_PLAY = "const r=this.closest('figure').querySelector('input');r.value=r.min;r.oninput();const t=setInterval(()=>{if(r.value==r.max)clearInterval(t);else{r.stepUp();r.oninput()}},900)"
+
+
+def _png(figure: Figure) -> str:
+    "A figure as text that an image tag can hold; the figure is closed."
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110)
+    plt.close(figure)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+class Stepper:
+    "A series of pictures with a slider, for a notebook or a page."
+
+    def __init__(
+        self,
+        figures: Sequence[Figure],  # the pictures; they are closed
+        captions: Sequence[str],  # what is seen in each of them, also for those who cannot see
+    ):
+        if not figures or len(figures) != len(captions):
+            raise ValueError(
+                "A stepper needs figures, and one caption for each. "
+                f"Got {len(figures)} and {len(captions)}."
+            )
+        self.pictures, self.captions = [_png(f) for f in figures], list(captions)
+
+    def _repr_html_(self) -> str:
+        n = len(self.pictures)
+        pictures = "".join(
+            f'<img src="data:image/png;base64,{p}" alt="{escape(c)}"{" hidden" if i < n - 1 else ""} '
+            'style="max-width:100%">'
+            for i, (p, c) in enumerate(zip(self.pictures, self.captions))
+        )
+        buttons = {
+            "Play": _PLAY,
+            "Back": _MOVE.format(step="stepDown"),
+            "Next": _MOVE.format(step="stepUp"),
+        }
+        play, back, forth = (
+            f'<button type="button" onclick="{do}">{name}</button> '
+            for name, do in buttons.items()
+        )
+        slider = f'<input type="range" min="1" max="{n}" value="{n}" aria-label="Step" oninput="{_SHOW}"> '
+        caption = f'<output style="display:block">{escape(self.captions[-1])}</output>'
+        return f'<figure class="stepper">{pictures}<div>{play}{back}{slider}{forth}{caption}</div></figure>'

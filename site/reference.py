@@ -33,8 +33,30 @@ def constant(module, name):
     return ""
 
 
+def numpydoc(obj):
+    "The documentation of an estimator or of its method, which is in NumPy's form, as Markdown; nothing for other forms."
+    summary, *rest = re.split(r"^(\w+)\n-{3,}\n", inspect.getdoc(obj) or "", flags=re.M)
+    if not rest:
+        return []
+    lines = [line for text in summary.strip().split("\n\n") for line in (plain(text), "")]
+    for title, body in zip(rest[::2], rest[1::2]):
+        lines += [f"**{title}**", ""]
+        if title == "Examples":
+            lines += ["```pycon", body.strip(), "```", ""]
+        elif title == "Notes":
+            lines += [plain(body), ""]
+        else:  # name : type, and what it means, indented
+            entries = re.findall(r"^(\w+)(?: : (.*))?\n((?:    .*\n?|\n)*)", body.strip() + "\n", flags=re.M)
+            rows = [f"| `{name}` | {plain(kind)} | {plain(text)} |" for name, kind, text in entries]
+            lines += ["| | | |", "|---|---|---|", *rows, ""]
+    return lines
+
+
 def described(obj):
     "What carries the comments on parameters: a function, a dataclass with its fields, or the `__init__` of another class."
+    obj = getattr(obj, "py_func", obj)  # a compiled function keeps the one that it was made from
+    if numpydoc(obj):
+        return None
     if not inspect.isclass(obj) or dataclasses.is_dataclass(obj):
         return obj
     return vars(obj).get("__init__")
@@ -56,15 +78,15 @@ def parameters(obj):
     if obj is None:
         return []
     rows, types = [], annotations(obj)
-    for name, about in docments(obj, full=True).items():
+    for name, found in docments(obj, full=True).items():
         if name == "self" or (name == "return" and types.get("return", "None") == "None"):
             continue
-        default = "" if about.default is inspect.Parameter.empty or name == "return" else f" = {code(repr(about.default))}"
+        default = "" if found.default is inspect.Parameter.empty or name == "return" else f" = {code(repr(found.default))}"
         if "<" in default:  # the repr of a function or factory says nothing
             default = ""
         label = "*returns*" if name == "return" else f"`{name}`"
         kind = code(types[name]) if name in types else ""
-        rows.append(f"| {label} | {kind}{default} | {plain(about.docment or '')} |")
+        rows.append(f"| {label} | {kind}{default} | {plain(found.docment or '')} |")
     return ["| | | |", "|---|---|---|", *rows, ""] if rows else []
 
 
@@ -76,24 +98,30 @@ def signature(obj):
     return "(...)" if "<" in text else text
 
 
+def about(obj):
+    "What the documentation says."
+    return numpydoc(obj) or [plain(inspect.getdoc(obj))]
+
+
 def members(obj):
     "Public methods and properties of a class."
     for name, member in vars(obj).items():
         if isinstance(member, property):
             yield [f"````{{py:property}} {name}", "", plain(inspect.getdoc(member) or ""), "````", ""]
         elif inspect.isfunction(member) and (not name.startswith("_") or name == "__call__") and member.__doc__ and member.__module__ == obj.__module__:
-            yield [f"````{{py:method}} {name}{signature(member)}", "", plain(inspect.getdoc(member)), "````", ""]
+            yield [f"````{{py:method}} {name}{signature(member)}", "", *about(member), "````", ""]
 
 
 def entry(module, name):
     "One public name."
     obj = getattr(module, name)
+    obj = getattr(obj, "py_func", obj)
     short = module.__name__.split(".")[-1]
     if not callable(obj):
-        about = constant(module, name)
-        return [f"`````{{py:data}} {name}", "", plain(about[:1].upper() + about[1:]) + ".", "`````", ""]
+        says = constant(module, name)
+        return [f"`````{{py:data}} {name}", "", plain(says[:1].upper() + says[1:]) + ".", "`````", ""]
     kind = "class" if inspect.isclass(obj) else "function"
-    lines = [f"`````{{py:{kind}}} {name}{signature(obj)}", "", plain(inspect.getdoc(obj)), "", *parameters(obj)]
+    lines = [f"`````{{py:{kind}}} {name}{signature(obj)}", "", *about(obj), "", *parameters(obj)]
     if kind == "class":
         lines += [line for member in members(obj) for line in member]
     return [*lines, f"{{ref}}`Where it is derived <exported-{short}-{name.lower()}>`", "`````", ""]

@@ -2,11 +2,12 @@
 
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 import pytest
 from fastcore.docments import docments
-from reference import constant, described
+from reference import constant, described, numpydoc
 
 PACKAGE = Path(__file__).parent.parent / "kxbook"
 MODULES = sorted(p.stem for p in PACKAGE.glob("[a-z]*.py"))
@@ -27,6 +28,11 @@ def undocumented(module):
         if inspect.isclass(obj):
             public = [m for m in vars(obj) if not m.startswith("_") and (callable(getattr(obj, m)) or isinstance(vars(obj)[m], property))]
             yield from (f"{name}.{m}" for m in public if not inspect.getdoc(getattr(obj, m)))
+        if numpydoc(obj):
+            methods = [m for m in vars(obj).values() if inspect.isfunction(m) and not m.__name__.startswith("_")]
+            for f in (obj, *methods):
+                names = [p for p in inspect.signature(f).parameters if p != "self"]
+                yield from (f"{f.__qualname__}({p})" for p in names if not re.search(rf"^ *{p} : ", f.__doc__, re.M))
         for parameter, text in docments(described(obj), returns=False).items() if described(obj) else ():
             if not text and parameter != "self":
                 yield f"{name}({parameter})"

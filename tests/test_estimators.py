@@ -1,0 +1,145 @@
+"""The estimators as scikit-learn sees them, and what they do with bad input."""
+
+import doctest
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+from kxbook import KernelExKMC, KernelExpand, KernelKMeans, estimators
+from kxbook.gram import StreamedGram
+from kxbook.kernel import epsilon, gaussian
+from kxbook.kkmeans import lloyd, random_start
+from scipy.sparse import csr_array
+from sklearn.datasets import make_moons
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+X = np.random.default_rng(0).uniform(size=(40, 3))
+
+
+@parametrize_with_checks([KernelKMeans(), KernelKMeans(3, kernel="linear", max_iter=50), KernelExKMC(base="empty"), KernelExpand(3, base="empty", kernel="laplace")])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_examples_run():
+    failed, tried = doctest.testmod(estimators, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert tried and not failed
+
+
+BAD = {
+    "NaN": (dict(), np.where(X > 0.9, np.nan, X), "contains NaN"),
+    "infinity": (dict(), np.where(X > 0.9, np.inf, X), "contains infinity"),
+    "fewer rows than clusters": (dict(n_clusters=50), X, "n_samples=40 should be >= n_clusters=50"),
+    "no clusters": (dict(n_clusters=0), X, "'n_clusters' parameter of KernelKMeans must be an int"),
+    "negative for hellinger": (dict(kernel="hellinger"), X - 1, "Negative values in data passed to the hellinger kernel"),
+    "negative for chi2": (dict(kernel="chi2"), X - 1, "Negative values in data passed to the chi2 kernel"),
+    "negative for intersection": (dict(kernel="intersection"), X - 1, "Negative values in data passed to the intersection kernel"),
+    "negative gamma": (dict(gamma=-1.0), X, "'gamma' parameter of KernelKMeans must be"),
+    "gamma zero": (dict(gamma=0.0), X, "'gamma' parameter of KernelKMeans must be"),
+    "gamma NaN": (dict(gamma=np.nan), X, "gamma"),
+    "gamma infinite": (dict(gamma=np.inf), X, "gamma"),
+    "gamma a word": (dict(gamma="auto"), X, "'gamma' parameter of KernelKMeans must be"),
+    "unknown kernel": (dict(kernel="rbf"), X, "'kernel' parameter of KernelKMeans must be"),
+    "unknown init": (dict(init="kmeans++"), X, "'init' parameter of KernelKMeans must be"),
+    "labels out of range": (dict(init=np.full(40, 9)), X, "integer labels from 0 to 1"),
+    "matrix not symmetric": (dict(kernel="precomputed"), np.triu(np.ones((5, 5))), "must be symmetric"),
+    "matrix not square": (dict(kernel="precomputed"), X, "square matrix"),
+    "matrix and stream": (dict(kernel="precomputed", gram="streamed"), np.eye(5), "must be 'auto' or 'dense'"),
+    "one dimension": (dict(), X[:, 0], "Expected 2D array, got 1D array"),
+    "callable of wrong shape": (dict(kernel=lambda A, B: A), X, "must return a matrix of shape"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused(case):
+    options, data, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        KernelKMeans(**({"n_clusters": 2} | options)).fit(data)
+
+
+def test_sparse_is_refused():
+    with pytest.raises(TypeError, match="[Ss]parse"):
+        KernelKMeans(2).fit(csr_array(X))
+
+
+def test_weights_are_checked():
+    with pytest.raises(ValueError, match="[Nn]egative"):
+        KernelKMeans(2).fit(X, sample_weight=-np.ones(40))
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        KernelKMeans(2).fit(X, sample_weight=np.zeros(40))
+
+
+def test_constant_columns_do_no_harm():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain = KernelKMeans(3, gamma=2.0, random_state=0).fit(X)
+        padded = KernelKMeans(3, gamma=2.0, random_state=0).fit(np.c_[X, np.full(40, 1e6)])
+    assert (plain.labels_ == padded.labels_).all()
+    np.testing.assert_allclose(plain.inertia_, padded.inertia_)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "linear", "hellinger", "quadratic"])
+def test_equal_points_make_one_cluster_and_a_warning(kernel):
+    data = np.full((6, 2), 3.0)
+    with pytest.warns(ConvergenceWarning, match=r"distinct points \(1\) found smaller than n_clusters \(2\)"):
+        model = KernelKMeans(2, kernel=kernel).fit(data)
+    assert model.inertia_ == 0 and set(model.labels_) == {0} and (model.predict(data) == 0).all()
+
+
+def test_a_kernel_that_is_none_warns_and_works():
+    with pytest.warns(UserWarning, match="not positive semidefinite"):
+        model = KernelKMeans(3, kernel=epsilon(0.4), random_state=0).fit(X)
+    assert len(set(model.labels_)) == 3
+    with pytest.warns(UserWarning, match="precomputed kernel is not positive semidefinite"):
+        KernelKMeans(2, kernel="precomputed", random_state=0).fit(epsilon(0.4)(X))
+
+
+def test_few_passes_warn():
+    data, _ = make_moons(300, noise=0.1, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="stopped after 1 passes"):
+        KernelKMeans(2, gamma=15, init="random", n_init=1, max_iter=1, random_state=0).fit(data)
+
+
+@pytest.mark.parametrize("options", [dict(), dict(gram="streamed"), dict(gram="streamed", dtype="float32"), dict(gram="nystroem", rank=50), dict(kernel="linear"), dict(kernel="chi2")])
+def test_predictions_on_the_training_data_are_its_labels(options):
+    data = np.random.default_rng(1).integers(0, 6, size=(300, 3)).astype(float)  # many ties and copies
+    for seed in range(5):
+        model = KernelKMeans(4, random_state=seed, **options).fit(data)
+        assert (model.predict(data) == model.labels_).all()
+        again = pickle.loads(pickle.dumps(model))
+        assert (again.predict(data) == model.labels_).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_moons_are_found_and_no_random_start_is_better(seed):
+    data, truth = make_moons(2000, noise=0.06, random_state=seed)
+    model = KernelKMeans(2, gamma=15, random_state=seed).fit(data)
+    assert adjusted_rand_score(truth, model.labels_) >= 0.995
+    gram, rng = StreamedGram(gaussian(15), data), np.random.default_rng(seed)
+    assert model.inertia_ <= min(lloyd(gram, random_start(gram, 2, None, rng), 2).cost for _ in range(5)) + 1e-6
+
+
+def test_progress_is_shown(capsys):
+    data, _ = make_moons(200, noise=0.06, random_state=0)
+    KernelKMeans(2, gamma=15, gram="streamed", verbose=1, random_state=0).fit(data)
+    assert "start 1 of" in capsys.readouterr().err
+    KernelKMeans(2, gamma=15, random_state=0).fit(data)
+    assert capsys.readouterr().err == ""
+
+
+def test_an_interrupt_ends_a_long_fit():
+    source = "import numpy as np\nfrom kxbook import KernelKMeans\nX = np.random.default_rng(0).normal(size=(200_000, 10))\nprint('ready', flush=True)\nKernelKMeans(10, random_state=0).fit(X)"
+    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        time.sleep(8)  # by now it streams the full kernel, which takes minutes
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert "KeyboardInterrupt" in err
