@@ -22,14 +22,26 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .gram import GRAMS, DenseGram, Gram, LowRankGram, StreamedGram, as_gram, sq_dists
-from .grow import CUTS, grow
-from .kernel import KERNELS, Kernel, as_kernel, lowest_eigenvalue, scale_gamma
+from kxbook.gram import (
+    GRAMS,
+    DenseGram,
+    Gram,
+    LowRankGram,
+    StreamedGram,
+    as_gram,
+    dist_errors,
+    sq_dists,
+)
+from .grow import CUTS, EXACT_UP_TO, check_bins, grow
+from .imm import axis_shifts, kernel_imm
+from .kernel import KERNELS, Kernel, as_kernel, linear, lowest_eigenvalue, scale_gamma
 from .kkmeans import INITS, Clustering, kernel_kmeans, nearest
+from .surrogate import choose_surrogate, taylor_order
 from .tree import Tree
 
 # %% auto #0
-__all__ = ['SEMIDEFINITE', 'distinct_rows', 'KernelKMeans', 'price_of', 'importances', 'KernelExKMC', 'KernelExpand']
+__all__ = ['SEMIDEFINITE', 'distinct_rows', 'KernelKMeans', 'price_of', 'importances', 'IMM', 'KernelIMM', 'KernelExKMC',
+           'KernelExpand']
 
 # %% ../nbs/13_estimators.ipynb #421ac7a8
 def distinct_rows(
@@ -55,11 +67,9 @@ def _members(gram: Gram, found: Clustering, weights: NDArray, dtype: str) -> tup
     return StreamedGram(gram.kernel, gram.X, dtype), found.labels, weights
 
 
-def _warn_if_indefinite(gram: Gram, name: str, rng: np.random.Generator) -> bool:
-    "Warn, from an eigenvalue of some of the points, that the kernel has no feature space."
-    index = rng.choice(gram.n, min(gram.n, 300), replace=False)
-    K = gram.part(index).times(np.eye(len(index)))
-    lowest = lowest_eigenvalue(K)
+def _warn_if_indefinite(K: NDArray, name: str) -> bool:
+    "Warn, from an eigenvalue of a kernel matrix, that the kernel has no feature space."
+    lowest = lowest_eigenvalue((K + K.T) / 2)
     indefinite = lowest < -1e-8 * max(np.abs(K).max(), np.finfo(float).tiny)
     if indefinite:
         warnings.warn(
@@ -88,7 +98,13 @@ def _kernel_gram(
     known = isinstance(kernel, str) and kernel in SEMIDEFINITE
     kernel = as_kernel(kernel, gamma)
     gram = as_gram(kernel, points, options.pop("how"), rng=rng, **options)
-    return gram, kernel.gamma, not known and _warn_if_indefinite(gram, kernel.name, rng)
+    some = points[_some(len(points))]
+    return gram, kernel.gamma, not known and _warn_if_indefinite(kernel(some), kernel.name)
+
+
+def _some(n: int) -> NDArray:
+    "At most 300 of n rows, always the same."
+    return np.random.default_rng(0).choice(n, min(n, 300), replace=False)
 
 
 def _checked_matrix(K: NDArray) -> NDArray:
@@ -263,14 +279,14 @@ class KernelKMeans(
         self._warn(gram, found)
         self.n_iter_ = max(len(found.costs) - 1, 1)
         self.inertia_ = found.cost if self._indefinite else max(found.cost, 0.0)
-        self._slack = gram.precision * np.abs(gram.diag).max()
+        self._precision = gram.precision
         self._size, self._q = found.size, found.q
         self._gram, self._labels, self._weights = _members(gram, found, total, self.dtype)
         self._n_features_out = self.n_clusters
         self.labels_ = np.empty(len(X), dtype=int)
         self.labels_[heavy] = found.labels[place]
         if not heavy.all():
-            self.labels_[~heavy] = nearest(self._sq_dists(X[~heavy], exact=False), self._slack)
+            self.labels_[~heavy] = self._nearest(X[~heavy])
         return self
 
     def _prepare(self, X: NDArray, weights: NDArray, rng: np.random.Generator) -> tuple:
@@ -287,7 +303,8 @@ class KernelKMeans(
             first = place = np.arange(heavy.sum())
             self._columns = np.flatnonzero(heavy)
             gram, self.gamma_ = DenseGram(K if heavy.all() else K[np.ix_(heavy, heavy)]), None
-            self._indefinite = _warn_if_indefinite(gram, "precomputed", rng)
+            some = _some(gram.n)
+            self._indefinite = _warn_if_indefinite(gram.K[np.ix_(some, some)], "precomputed")
             return gram, first, place, heavy
         first, total, place = distinct_rows(X[heavy] + 0.0, weights[heavy])
         options = dict(how=self.gram, rank=self.rank, dtype=self.dtype)
@@ -298,9 +315,10 @@ class KernelKMeans(
 
     def _warn(self, gram: Gram, found: Clustering) -> None:
         "Say so if there are fewer points than clusters, or if there was no convergence."
-        if self.n_clusters > gram.n:
+        found_clusters = len(np.unique(found.labels))
+        if found_clusters < self.n_clusters:
             warnings.warn(
-                f"Number of distinct points ({gram.n}) found smaller than n_clusters "
+                f"Number of distinct clusters ({found_clusters}) found smaller than n_clusters "
                 f"({self.n_clusters}). Possibly due to duplicate points in X.",
                 ConvergenceWarning,
                 stacklevel=4,
@@ -328,13 +346,22 @@ class KernelKMeans(
             )
         return labels
 
-    def _sq_dists(self, Y: NDArray, exact: bool = True) -> NDArray:
-        "Squared distances of new points to the means; up to K(y, y) if they need not be exact."
-        if self._columns is not None:
-            Y = Y[:, self._columns]
-        sums = self._gram.cluster_sums(self._labels, self.n_clusters, self._weights, Y)
-        diag = self._gram.diag_of(Y) if exact else np.zeros(len(Y))
-        return sq_dists(sums, diag, self._size, self._q)
+    def _sums(self, Y: NDArray) -> tuple[NDArray, NDArray]:
+        "The points as the Gram takes them, and their cluster sums."
+        Y = Y if self._columns is None else Y[:, self._columns]
+        given = self._labels, self.n_clusters, self._weights
+        return Y, self._gram.cluster_sums(*given, Y)
+
+    def _nearest(self, Y: NDArray) -> NDArray:
+        "The nearest means, for which K(y, y) need not be known."
+        _, sums = self._sums(Y)
+        D = sq_dists(sums, np.zeros(len(Y)), self._size, self._q)
+        return nearest(D, dist_errors(sums, self._size, self._q, self._precision))
+
+    def _sq_dists(self, Y: NDArray) -> NDArray:
+        "Squared distances of new points to the means."
+        Y, sums = self._sums(Y)
+        return sq_dists(sums, self._gram.diag_of(Y), self._size, self._q)
 
     def predict(self, X: ArrayLike) -> NDArray:
         """The cluster whose mean is nearest, for each row.
@@ -351,7 +378,7 @@ class KernelKMeans(
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return nearest(self._sq_dists(X, exact=False), self._slack)
+        return self._nearest(X)
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Distances to the means of the clusters, in the feature space.
@@ -414,11 +441,12 @@ def _check_labels(labels: ArrayLike, n: int) -> NDArray:
             "these samples out, or make them a cluster: "
             "np.where(labels < 0, labels.max() + 1, labels)."
         )
-    missing = np.setdiff1d(np.arange(labels.max() + 1), labels)
-    if len(missing):
+    used = np.unique(labels)
+    if int(used[-1]) + 1 != len(used):
+        missing = int(np.flatnonzero(used != np.arange(len(used)))[0])
         raise ValueError(
-            f"reference_labels must use every label from 0 to {labels.max()}. There is no "
-            f"{missing[0]}. Number them with np.unique(labels, return_inverse=True)[1]."
+            f"reference_labels must use every label from 0 to {used[-1]}. There is no "
+            f"{missing}. Number them with np.unique(labels, return_inverse=True)[1]."
         )
     return labels.astype(int)
 
@@ -428,7 +456,9 @@ def _reference_distances(gram: Gram, V: NDArray) -> tuple[NDArray, float]:
     S, size = gram.times(V), V.sum(0)
     q = (V * S).sum(0) / size / size
     D = sq_dists(S, gram.diag, size, q)
-    D[np.abs(D) <= gram.precision * np.abs(gram.diag).max()] = 0  # rounding
+    errors = dist_errors(S, size, q, gram.precision)
+    errors += gram.precision * np.abs(gram.diag)[:, None]
+    D[np.abs(D) <= errors] = 0
     return D, float((V * D).sum())
 
 
@@ -448,8 +478,8 @@ def importances(
     costs: NDArray,  # (n, k) cost of giving point i to cluster c
 ) -> NDArray:
     "The share of each axis in what the cuts of a tree have saved, (d,)."
-    sums = np.zeros((len(tree.left), costs.shape[1]))
-    np.add.at(sums, tree.nodes_of(X), costs)
+    ends, m = tree.nodes_of(X), len(tree.left)
+    sums = np.column_stack([np.bincount(ends, c, m) for c in costs.T])
     saved = np.zeros(tree.n_features)
     for node in range(len(tree.left) - 1, -1, -1):  # children come after their parents
         if tree.left[node] >= 0:
@@ -489,19 +519,31 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         """
         X = validate_data(self, X, dtype=np.float64)
         rng = _generator(self.random_state)
-        first, total, place = distinct_rows(X + 0.0, np.ones(len(X)))
-        points, options = X[first], dict(how=self.gram, rank=self.rank)
         if reference_labels is None and len(X) < self.n_clusters:
             raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
         if reference_labels is not None:
             labels = _check_labels(reference_labels, len(X))
+        first, total, place = np.arange(len(X)), np.ones(len(X)), np.arange(len(X))
+        if reference_labels is None or len(X) <= EXACT_UP_TO:
+            first, total, place = distinct_rows(X + 0.0, total)
+        points = X[first]
+        options = dict(how=getattr(self, "gram", "auto"), rank=getattr(self, "rank", 200))
         gram, self.gamma_, _ = _kernel_gram(
-            self.kernel, self.gamma, points, total, rng, **options
+            getattr(self, "kernel", "linear"),
+            getattr(self, "gamma", "scale"),
+            points,
+            total,
+            rng,
+            **options,
         )
         if reference_labels is None:
             labels = self._cluster(gram, total, rng)[place]
-        V = np.zeros((gram.n, labels.max() + 1))
-        np.add.at(V, (place, labels), 1)
+        k = int(labels.max()) + 1
+        V = (
+            np.bincount(place * k + labels, minlength=gram.n * k)
+            .reshape(gram.n, k)
+            .astype(float)
+        )
         D, self.reference_cost_ = _reference_distances(gram, V)
         costs = self._costs(D, V, total)
         self.tree_ = self._explain(points, costs, D, V, gram)
@@ -519,7 +561,8 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
     def _cluster(self, gram: Gram, total: NDArray, rng: np.random.Generator) -> NDArray:
         "Labels of the distinct points by kernel k-means; fewer points than clusters warn."
         k = self.n_clusters
-        found = kernel_kmeans(gram, k, weights=total, rng=rng, verbose=self.verbose)
+        verbose = getattr(self, "verbose", 0)
+        found = kernel_kmeans(gram, k, weights=total, rng=rng, verbose=verbose)
         used, labels = np.unique(found.labels, return_inverse=True)
         if len(used) < k:
             warnings.warn(
@@ -621,7 +664,221 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         return self.tree_.to_text(self._names(feature_names))
 
 # %% ../nbs/13_estimators.ipynb #d6ac6435
-class KernelExKMC(_TreeClusterer):
+def _imm_tree(model, kernel: Kernel, X: NDArray, V: NDArray, reference_cost: float) -> Tree:
+    "The tree of Kernel IMM for an estimator's parameters."
+    surrogate, order = choose_surrogate(kernel, model.surrogate), model.order
+    if order == "auto":
+        order = 5
+        if surrogate == "taylor" and kernel.name == "gaussian":
+            counts = V.sum(1).astype(int)
+            columns = [np.repeat(x, counts) for x in (X - axis_shifts(X, model.shift)).T]
+            order = taylor_order(columns, kernel.gamma, reference_cost)
+    options = dict(order=order, shift=model.shift, candidates=model.candidates)
+    tree, model._steps = kernel_imm(
+        X, V, kernel, surrogate, bins=check_bins(model.bins, len(X)), **options
+    )
+    return tree
+
+# %% ../nbs/13_estimators.ipynb #94f2b0e3
+class IMM(_TreeClusterer):
+    """IMM: a threshold tree with one leaf per cluster of k-means.
+
+    Each cut separates centres and has the fewest points on the other side than their centre.
+    The k-means cost of the tree is at most (1 + sqrt(2k(k-1)))² times that of its reference.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters. Ignored if `reference_labels` are given.
+    candidates : {"all", "midpoints"}, default="all"
+        Thresholds that are tried: at all values, or halfway between neighbouring centres.
+    bins : "auto", int or None, default="auto"
+        Most different values of a column: None for all of them; "auto" is None up to 200 000
+        distinct rows and 256 beyond.
+    random_state : int, RandomState instance or None, default=None
+        Makes the result repeatable.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The tree.
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row by the tree.
+    reference_labels_ : ndarray of shape (n_samples,)
+        The clusters that the tree explains.
+    cost_ : float
+        Kernel k-means cost of the tree's clusters, with their own means.
+    reference_cost_ : float
+        Kernel k-means cost of the reference clusters.
+    price_ : float
+        cost_ / reference_cost_. It can be below 1, since the reference need not be optimal.
+    n_leaves_ : int
+        Number of leaves.
+    feature_importances_ : ndarray of shape (n_features,)
+        Share of each column in what the cuts have saved.
+    gamma_ : None
+        The linear kernel has no width.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Their names, if X had names.
+
+    Examples
+    --------
+    >>> from kxbook import IMM
+    >>> from kxbook.data import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = IMM(3, random_state=0).fit(X)
+    >>> model.n_leaves_, round(model.price_, 4)
+    (3, 1.0365)
+    """
+
+    _parameter_constraints: dict = {
+        name: _TreeClusterer._parameter_constraints[name]
+        for name in ("n_clusters", "bins", "random_state")
+    } | {"candidates": [StrOptions({"all", "midpoints"})]}
+
+    def __init__(self, n_clusters=8, *, candidates="all", bins="auto", random_state=None):
+        self.n_clusters = n_clusters
+        self.candidates = candidates
+        self.bins = bins
+        self.random_state = random_state
+
+    def _costs(self, D: NDArray, V: NDArray, total: NDArray) -> NDArray:
+        "What each distinct point, with its copies, costs in each cluster."
+        return D * total[:, None]
+
+    def _explain(
+        self, points: NDArray, costs: NDArray, D: NDArray, V: NDArray, gram: Gram
+    ) -> Tree:
+        "Grow the tree."
+        bins = check_bins(self.bins, len(points))
+        tree, self._steps = kernel_imm(
+            points, V, linear(), candidates=self.candidates, bins=bins
+        )
+        return tree
+
+# %% ../nbs/13_estimators.ipynb #d953752c
+class KernelIMM(_TreeClusterer):
+    """Kernel IMM: an interval tree with one leaf per cluster of kernel k-means.
+
+    IMM on surrogate features of the kernel, whose thresholds are intervals of the columns.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters. Ignored if `reference_labels` are given.
+    kernel : str, Kernel or callable, default="gaussian"
+        As for `KernelKMeans`, but not "precomputed"; it must have surrogate features.
+    gamma : "scale" or float, default="scale"
+        Width of "gaussian" and "laplace".
+    surrogate : str, default="auto"
+        Surrogate features: "root", "taylor" or "landmark" for "gaussian"; "exact" or "landmark"
+        for "laplace"; "quadrature" or "riemann" for "chi2"; "auto" is the first of them.
+    order : int or "auto", default=5
+        Order of Taylor features, and number of features of "chi2". "auto": the least order that
+        leaves out at most the cost of the reference.
+    shift : "auto", float or array, default="auto"
+        Subtracted from the columns before Taylor features are taken; "auto" is the minimum of
+        columns with negative values.
+    candidates : {"all", "midpoints"}, default="all"
+        Thresholds that are tried: at all values, or halfway between neighbouring centres.
+    bins : "auto", int or None, default="auto"
+        Most different values of a column: None for all of them; "auto" is None up to 200 000
+        distinct rows and 256 beyond.
+    gram : {"auto", "dense", "streamed", "nystroem"}, default="auto"
+        How the kernel is stored, as for `KernelKMeans`.
+    rank : int, default=200
+        Number of landmarks of gram="nystroem".
+    verbose : int, default=0
+        1 shows progress.
+    random_state : int, RandomState instance or None, default=None
+        Makes the result repeatable.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The tree.
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row by the tree.
+    reference_labels_ : ndarray of shape (n_samples,)
+        The clusters that the tree explains.
+    cost_ : float
+        Kernel k-means cost of the tree's clusters, with their own means.
+    reference_cost_ : float
+        Kernel k-means cost of the reference clusters.
+    price_ : float
+        cost_ / reference_cost_. It can be below 1, since the reference need not be optimal.
+    n_leaves_ : int
+        Number of leaves.
+    feature_importances_ : ndarray of shape (n_features,)
+        Share of each column in what the cuts have saved.
+    gamma_ : float or None
+        Width that was used; None for kernels without one.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Their names, if X had names.
+
+    Examples
+    --------
+    >>> from kxbook import KernelIMM
+    >>> from kxbook.data import load_pathbased
+    >>> X, y = load_pathbased(return_X_y=True)
+    >>> model = KernelIMM(3, gamma=0.05, surrogate="landmark", random_state=0).fit(X)
+    >>> model.n_leaves_, round(model.price_, 5)
+    (3, 1.06645)
+    """
+
+    _parameter_constraints: dict = _TreeClusterer._parameter_constraints | {
+        "surrogate": [str],
+        "order": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "shift": [StrOptions({"auto"}), Real, "array-like"],
+        "candidates": [StrOptions({"all", "midpoints"})],
+    }
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        kernel="gaussian",
+        gamma="scale",
+        surrogate="auto",
+        order=5,
+        shift="auto",
+        candidates="all",
+        bins="auto",
+        gram="auto",
+        rank=200,
+        verbose=0,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.gamma = gamma
+        self.surrogate = surrogate
+        self.order = order
+        self.shift = shift
+        self.candidates = candidates
+        self.bins = bins
+        self.gram = gram
+        self.rank = rank
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _costs(self, D: NDArray, V: NDArray, total: NDArray) -> NDArray:
+        "What each distinct point, with its copies, costs in each cluster."
+        return D * total[:, None]
+
+    def _explain(
+        self, points: NDArray, costs: NDArray, D: NDArray, V: NDArray, gram: Gram
+    ) -> Tree:
+        "Grow the tree."
+        kernel = as_kernel(self.kernel, self.gamma if self.gamma_ is None else self.gamma_)
+        return _imm_tree(self, kernel, points, V, self.reference_cost_)
+
+# %% ../nbs/13_estimators.ipynb #83025b6f
+class KernelExKMC(KernelIMM):
     """Kernel ExKMC: a greedy tree by squared distances to reference means.
 
     Each step splits the leaf, and by the cut, that lowers the distances most.
@@ -694,17 +951,13 @@ class KernelExKMC(_TreeClusterer):
     >>> model.n_leaves_, round(model.price_, 4)
     (6, 1.0018)
     >>> model.explain([18, 25])
-    ['x0 ≤ 18.23', 'x1 < 12.12 or x1 > 20.52']
+    ['x0 ≤ 18.225', 'x1 < 12.125 or x1 > 20.525']
     """
 
-    _parameter_constraints: dict = _TreeClusterer._parameter_constraints | {
+    _parameter_constraints: dict = KernelIMM._parameter_constraints | {
         "max_leaves": [None, Interval(Integral, 1, None, closed="left")],
         "base": [StrOptions({"imm", "empty"})],
         "cuts": [StrOptions(set(CUTS))],
-        "surrogate": [str],
-        "order": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "shift": [StrOptions({"auto"}), Real, "array-like"],
-        "candidates": [StrOptions({"all", "midpoints"})],
     }
 
     def __init__(
@@ -742,27 +995,28 @@ class KernelExKMC(_TreeClusterer):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _costs(self, D: NDArray, V: NDArray, total: NDArray) -> NDArray:
-        "What each distinct point, with its copies, costs in each cluster."
-        return D * total[:, None]
-
     def _explain(
         self, points: NDArray, costs: NDArray, D: NDArray, V: NDArray, gram: Gram
     ) -> Tree:
         "Grow the tree."
+        k, tree = V.shape[1], None
+        leaves = 2 * k if self.max_leaves is None else self.max_leaves
         if self.base == "imm":
-            raise NotImplementedError(
-                "base='imm' needs surrogate features, which this version does not have. Use "
-                "base='empty'."
-            )
-        leaves = 2 * V.shape[1] if self.max_leaves is None else self.max_leaves
+            if leaves < k:
+                raise ValueError(
+                    f"The 'max_leaves' parameter must be at least the number of clusters, {k}, "
+                    f"for base='imm'. Got {leaves} instead. Use base='empty' for fewer leaves."
+                )
+            kernel = as_kernel(self.kernel, self.gamma if self.gamma_ is None else self.gamma_)
+            tree = _imm_tree(self, kernel, points, V, self.reference_cost_)
         options = dict(cuts=self.cuts, bins=self.bins, quiet=self.max_leaves is None)
-        return grow(points, costs, leaves, **options)
+        return grow(points, costs, leaves, tree, **options)
 
 
 class KernelExpand(KernelExKMC):
     __doc__ = (
-        KernelExKMC.__doc__.replace("Kernel ExKMC: a greedy", "Kernel Expand: a greedy")
+        (KernelExKMC.__doc__ or "")
+        .replace("Kernel ExKMC: a greedy", "Kernel Expand: a greedy")
         .replace("by squared distances to reference means", "by the number of wrong labels")
         .replace("lowers the distances most", "corrects most labels")
         .replace("KernelExKMC", "KernelExpand")

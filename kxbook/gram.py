@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Event
+from threading import Event, Lock
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_limits
 from .kernel import Kernel, check_points
 
 # %% auto #0
-__all__ = ['GRAMS', 'DENSE_UP_TO', 'cluster_norms', 'sq_dists', 'Gram', 'DenseGram', 'StreamedGram', 'nystroem_features',
-           'LowRankGram', 'as_gram']
+__all__ = ['one_blas_thread', 'GRAMS', 'DENSE_UP_TO', 'cluster_norms', 'sq_dists', 'dist_errors', 'Gram', 'DenseGram',
+           'StreamedGram', 'nystroem_features', 'LowRankGram', 'as_gram']
 
 # %% ../nbs/03_gram.ipynb #10c264fd
 def cluster_norms(
@@ -47,13 +47,26 @@ def sq_dists(
     D[:, size == 0] = np.inf
     return D
 
+# %% ../nbs/03_gram.ipynb #faa62b88
+def dist_errors(
+    sums: NDArray,  # (m, k) cluster sums of the points asked about
+    size: NDArray,  # (k,) weights of the clusters
+    q: NDArray,  # (k,) squared norms of their means
+    precision: float,  # relative error of the sums
+) -> NDArray:
+    "How far rounding may have moved the squared distances, up to K(x, x), (m, k)."
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = precision * (2 * np.abs(sums / size) + np.abs(q))
+    errors[:, size == 0] = 0
+    return errors
+
 # %% ../nbs/03_gram.ipynb #08b3a9bc
 class Gram:
     "A kernel on a data set, known by its diagonal and by products with it."
 
     n: int  # number of points
     diag: NDArray  # (n,) K(x, x)
-    precision: float = 1e-12  # differences below this share of the largest K(x, x) are rounding
+    precision: float = 1e-12  # relative error that products may have
     watch: Callable[[int], object] | None = None  # told how many entries have been computed
 
     def times(
@@ -127,10 +140,6 @@ class DenseGram(Gram):
 def _gaussian_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[Callable, Callable]:
     "How to prepare points, and how to write exp(-γ‖x - y‖²) of two prepared ranges to a buffer."
     shift = X.mean(0)
-    widest = kernel.gamma * ((X - shift) ** 2).sum(1).max()
-    clip = (
-        np.finfo(dtype).eps * widest > 1e-3
-    )  # could rounding lift an exponent far above zero?
 
     def fold(Y: NDArray) -> tuple[NDArray, NDArray]:
         u = np.sqrt(kernel.gamma) * (Y - shift)
@@ -140,8 +149,6 @@ def _gaussian_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[Calla
 
     def block(left: tuple, right: tuple, out: NDArray) -> None:
         np.matmul(left[0], right[1].T, out=out)
-        if clip:
-            np.minimum(out, 0, out=out)
         np.exp(out, out=out)
 
     return fold, block
@@ -164,6 +171,28 @@ def _kernel_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[Callabl
             combine(out, kernel.factor(s[:, None], t, **params), out=out)
 
     return fold, block
+
+# %% ../nbs/03_gram.ipynb #2847f365
+class _OneBlasThread:
+    "While any code is inside, matrix products use one thread."
+
+    def __init__(self):
+        self.lock, self.inside, self.limit = Lock(), 0, None
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.inside == 0:
+                self.limit = threadpool_limits(1)
+            self.inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.limit.restore_original_limits()
+
+
+one_blas_thread = _OneBlasThread()  # a context for code that has threads of its own
 
 # %% ../nbs/03_gram.ipynb #013c4fa9
 def _stream(
@@ -195,11 +224,22 @@ def _stream(
                 watch(out.size * (2 if symmetric and j > i else 1))
         return sums
 
-    with threadpool_limits(1), ThreadPoolExecutor(2) as pool:
+    with one_blas_thread, ThreadPoolExecutor(2) as pool:
         try:
             return sum(pool.map(work, [tasks[0::2], tasks[1::2]]))
         finally:
             stop.set()
+
+# %% ../nbs/03_gram.ipynb #c3fee62d
+def _folds(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[bool, np.dtype]:
+    "Whether the exponent may be folded into a product, and the precision that this needs."
+    if kernel.name != "gaussian":
+        return False, dtype
+    with np.errstate(over="ignore"):
+        widest = kernel.gamma * ((X - X.mean(0)) ** 2).sum(1).max()
+    if dtype == np.float32 and np.finfo(dtype).eps * widest < 1e-5:
+        return True, dtype
+    return bool(np.finfo(float).eps * widest < 1e-9), np.dtype(float)
 
 # %% ../nbs/03_gram.ipynb #858d917c
 class StreamedGram(Gram):
@@ -215,8 +255,8 @@ class StreamedGram(Gram):
         self.kernel, self.X = kernel, kernel.check(X)
         self.dtype, self.block = np.dtype(dtype), block
         self.n, self.diag = len(self.X), kernel.diag(self.X)
+        fast, self.dtype = _folds(kernel, self.X, self.dtype)
         self.precision = 1e-6 if self.dtype == np.float32 else 1e-12
-        fast = kernel.name == "gaussian" and kernel.gamma is not None
         make = _gaussian_blocks if fast else _kernel_blocks
         self._fold, self._fill = make(kernel, self.X, self.dtype)
         self._folded = self._fold(self.X)
@@ -243,6 +283,21 @@ class StreamedGram(Gram):
     def part(self, index: NDArray) -> DenseGram:
         "The kernel matrix of some of the points, stored."
         return DenseGram(self.kernel(self.X[index]), self.kernel, self.X[index])
+
+    def matrix(self) -> NDArray:
+        "The whole matrix, (n, n), block by block."
+        K, b = np.empty((self.n, self.n), dtype=self.dtype), self.block
+        for i in range(0, self.n, b):
+            for j in range(0, self.n, b):
+                out = np.empty((min(b, self.n - i), min(b, self.n - j)), dtype=self.dtype)
+                self._fill(
+                    [a[i : i + b] for a in self._folded],
+                    [a[j : j + b] for a in self._folded],
+                    out,
+                )
+                K[i : i + b, j : j + b] = out
+        np.fill_diagonal(K, self.diag)
+        return K
 
     def __reduce__(self):  # the prepared points are made again, not pickled
         return StreamedGram, (self.kernel, self.X, self.dtype.name, self.block)
@@ -309,11 +364,12 @@ def as_gram(
             f"The 'gram' parameter must be a str among {sorted(GRAMS)}. Got {how!r} instead."
         )
     X = kernel.check(X)
-    if kernel.name == "linear" and how == "auto":
+    if kernel.name == "linear":
         shift = X.mean(0)
         return LowRankGram(X - shift, partial(_shifted, shift=shift))
     if how == "dense" or how == "auto" and len(X) <= DENSE_UP_TO:
-        return DenseGram(kernel(X), kernel, X)
+        K = StreamedGram(kernel, X).matrix() if kernel.name == "gaussian" else kernel(X)
+        return DenseGram(K, kernel, X)
     if how == "nystroem":
         rng = np.random.default_rng(0) if rng is None else rng
         chosen = rng.choice(len(X), min(rank, len(X)), replace=False)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .imm import encode
 from .kernel import check_points
-from .sweep import bin_sums, encode, group_sums, quantise, sweep
+from .sweep import bin_sums, group_sums, quantise, sweep
 from .tree import Tree, build_tree
 
 # %% auto #0
@@ -75,24 +76,24 @@ class _Leaf:
     cut: tuple[int, int, int] | None = None  # axis, first and last code of the best cut
 
 
-def _best_cut(grower, leaf: _Leaf, threshold: bool, slack: int, lowest: NDArray) -> None:
+def _best_cut(grower, leaf: _Leaf, threshold: bool, lowest: NDArray) -> None:
     "Find the best cut of a leaf, if it is worth splitting."
     if len(leaf.rows) < 2:
         return
     cost = int(grower.Q[leaf.rows].sum(0).min())
-    if cost - int(lowest[leaf.rows].sum()) <= slack:
+    if cost == int(lowest[leaf.rows].sum()):
         return
 
     def best(axis: int) -> tuple | None:
         G, found = grower.table(leaf.state, axis)
         if len(G) < 2:
             return None
-        value, first, last = sweep(G, threshold, slack)
+        value, first, last = sweep(G, threshold)
         return int(value), axis, int(found[first]) if first else 0, int(found[last])
 
     for found in _threads(best, range(grower.codes.shape[1]), len(leaf.rows)):
-        if found and (leaf.cut is None or cost - found[0] > leaf.gain + slack):
-            leaf.gain, leaf.cut = max(cost - found[0], 0), found[1:]
+        if found and (leaf.cut is None or cost - found[0] > leaf.gain):
+            leaf.gain, leaf.cut = cost - found[0], found[1:]
 
 # %% ../nbs/10_grow.ipynb #b6147424
 CUTS = ("interval", "threshold")  # what a node may ask
@@ -124,27 +125,27 @@ def grow(
     *,
     cuts: str = "interval",  # "interval", or "threshold" for one-sided cuts only
     bins: int | str | None = None,  # number of bins, None for exact, "auto" by size
-    quiet: bool = False,  # no warning if there are fewer leaves in the end
+    quiet: bool = False,  # no warning if no leaf is worth splitting any more
 ) -> Tree:
-    "Split the leaf and by the cut of largest gain until there are `max_leaves` leaves."
+    "Split the leaf and by the cut of largest gain, up to `max_leaves` leaves; join brothers."
     X = check_points(X)
     (Q, _), (n, d) = quantise(costs), X.shape
     _check_grow(n, len(Q), max_leaves, tree, cuts)
     columns = _threads(lambda x: encode(x, check_bins(bins, n)), X.T, n)
     codes = np.column_stack([c.codes for c in columns])
     grower = (_Sorted if check_bins(bins, n) is None else _Binned)(codes, Q)
-    slack, lowest = int(Q.sum(0).min() * 1e-12), Q.min(1)
+    lowest = Q.min(1)
     nodes, leaves = _begin(grower, tree, X)
 
     def look(leaf: _Leaf) -> _Leaf:
-        _best_cut(grower, leaf, cuts == "threshold", slack, lowest)
+        _best_cut(grower, leaf, cuts == "threshold", lowest)
         return leaf
 
     leaves = [look(leaf) for leaf in leaves]
     while len(leaves) < max_leaves:
         chosen = None
         for leaf in leaves:
-            if leaf.cut and (chosen is None or leaf.gain > chosen.gain + slack):
+            if leaf.cut and (chosen is None or leaf.gain > chosen.gain):
                 chosen = leaf
         if chosen is None and not quiet:
             warnings.warn(

@@ -377,7 +377,9 @@ def as_kernel(
             f"The 'kernel' parameter is a function that makes kernels: call {kernel.__name__}()."
         )
     if callable(kernel):
-        return Kernel(getattr(kernel, "__name__", type(kernel).__name__), whole=kernel)
+        name = getattr(kernel, "__name__", type(kernel).__name__)
+        known = name in (*KERNELS, "distance", "taylor")  # a name must not lend its tricks
+        return Kernel(f"{name} (callable)" if known else name, whole=kernel)
     if not isinstance(kernel, str) or kernel not in KERNELS:
         close = {"rbf": ["gaussian"]}.get(str(kernel)) or get_close_matches(
             str(kernel), KERNELS, n=1

@@ -5,17 +5,23 @@
 # %% ../nbs/04_kkmeans.ipynb #958f28cd
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.cluster import KMeans
 from tqdm import tqdm
 
-from .gram import DENSE_UP_TO, Gram, cluster_norms, sq_dists
+from kxbook.gram import (
+    DENSE_UP_TO,
+    Gram,
+    cluster_norms,
+    dist_errors,
+    one_blas_thread,
+    sq_dists,
+)
 
 # %% auto #0
 __all__ = ['STARTS', 'N_INIT', 'INITS', 'nearest', 'repair', 'Clustering', 'lloyd', 'partitions', 'best_partition',
@@ -25,17 +31,17 @@ __all__ = ['STARTS', 'N_INIT', 'INITS', 'nearest', 'repair', 'Clustering', 'lloy
 # %% ../nbs/04_kkmeans.ipynb #2441a34e
 def nearest(
     D: NDArray,  # (n, k) squared distances to the means
-    slack: float = 0.0,  # differences up to this are ties
+    slack: NDArray | float = 0.0,  # (n, k) what may be rounding in each of them
 ) -> NDArray:
     "The nearest mean of each point, (n,); the first one among ties."
-    return (D <= D.min(1, keepdims=True) + slack).argmax(1)
+    return (D - slack <= (D + slack).min(1, keepdims=True)).argmax(1)
 
 # %% ../nbs/04_kkmeans.ipynb #60133f2f
 def repair(
     D: NDArray,  # (n, k) squared distances to the means
     labels: NDArray,  # (n,) clusters, some of which may be empty
     weights: NDArray,  # (n,) weights of the points
-    slack: float = 0.0,  # distances up to this count as zero
+    slack: NDArray | float = 0.0,  # (n,) distances up to this count as zero
 ) -> NDArray:
     "Labels in which each empty cluster has taken the point that costs most."
     labels, k = labels.copy(), D.shape[1]
@@ -44,7 +50,8 @@ def repair(
         free = (count[labels] > 1) & (own > slack)
         if not free.any():
             break
-        x = np.where(free, weights * own, -np.inf).argmax()
+        share = np.where(free, weights * own, -np.inf)
+        x = (share >= share.max() * (1 - 1e-12)).argmax()  # the first one among ties
         count[labels[x]] -= 1
         count[empty] += 1
         labels[x], own[x] = empty, 0
@@ -83,20 +90,21 @@ def lloyd(
     "Kernel k-means from given labels: passes until nothing changes."
     labels, rows = np.array(labels), np.arange(gram.n)
     weights = np.ones(gram.n) if weights is None else weights
-    slack, costs, converged = gram.precision * gram.diag.max(), [], False
+    costs, converged = [], False
     if tell:
         tell(np.nan, gram.n**2)
     sums = gram.cluster_sums(labels, k, weights)
     while True:
         size, q = cluster_norms(sums, labels, weights)
-        D = sq_dists(sums, gram.diag, size, q)
+        D, E = sq_dists(sums, gram.diag, size, q), dist_errors(sums, size, q, gram.precision)
+        own = E[rows, labels] + gram.precision * np.abs(gram.diag)
         costs.append(float(weights @ D[rows, labels]))
         best = Clustering(labels, costs[-1], size, q, tuple(costs), converged)
-        if len(costs) > 1 and costs[-1] > costs[-2] + slack * weights.sum():
+        if len(costs) > 1 and costs[-1] > costs[-2] + weights @ own:
             return before  # only a kernel that is not positive semidefinite comes here
         if converged or len(costs) > max_iter:
             return best
-        before, new = best, repair(D, nearest(D, slack), weights, slack)
+        before, new = best, repair(D, nearest(D, E), weights, own)
         moved = np.flatnonzero(new != labels)
         converged = len(moved) == 0
         few = 2 * len(moved) < gram.n
@@ -202,14 +210,20 @@ def centred(
 def leading_eigenvectors(
     operator: LinearOperator,  # a symmetric matrix, known by its products
     r: int,  # how many
+    tol: float = 0.0,  # relative accuracy; 0: machine precision
 ) -> tuple[NDArray, NDArray]:
-    "The r largest eigenvalues, falling, and their eigenvectors, (n, r)."
+    "The r largest eigenvalues, falling, and their eigenvectors, (n, r), or as many as converge."
     n = operator.shape[0]
     if n <= max(300, 4 * r):
         values, vectors = np.linalg.eigh(operator @ np.eye(n))
     else:
         start = np.random.default_rng(0).normal(size=n)  # a fixed start: the same answer
-        values, vectors = eigsh(operator, r, which="LA", v0=start)
+        try:
+            values, vectors = eigsh(operator, r, which="LA", v0=start, tol=tol, maxiter=300)
+        except (
+            ArpackNoConvergence
+        ) as e:  # many eigenvalues are almost equal: those that are found
+            values, vectors = e.eigenvalues, e.eigenvectors
     order = np.argsort(-values)[:r]
     return values[order], vectors[:, order]
 
@@ -220,7 +234,8 @@ def spectral_rows(
     weights: NDArray,  # (n,) weights of the points
 ) -> list[NDArray]:
     "Four ways to place the points in few dimensions, so that clusters come apart."
-    values, vectors = leading_eigenvectors(centred(gram, weights), min(2 * k, gram.n - 1))
+    operator = centred(gram, weights)
+    values, vectors = leading_eigenvectors(operator, min(2 * k, gram.n - 1), 1e-4)
     vectors = vectors / np.sqrt(weights)[:, None]
     components = vectors * np.sqrt(np.maximum(values, 0))
     rows = [vectors[:, : k - 1], components[:, :k], components]
@@ -228,7 +243,7 @@ def spectral_rows(
     if (degree > 0).all():
         root = np.sqrt(weights[:, None] / degree)
         normalised = _operator(gram.n, lambda V: root * gram.times(root * V))
-        _, vectors = leading_eigenvectors(normalised, k)
+        _, vectors = leading_eigenvectors(normalised, k, 1e-4)
         length = np.linalg.norm(vectors, axis=1, keepdims=True)
         rows.insert(0, vectors / np.where(length > 0, length, 1))
     return rows
@@ -244,9 +259,9 @@ def spectral_starts(
     starts = []
     for rows in spectral_rows(gram, k, weights):
         model = KMeans(k, n_init=5, random_state=int(rng.integers(2**31)))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # fewer rows than clusters: Lloyd repairs it
-            starts.append(model.fit(rows, sample_weight=weights).labels_.astype(int))
+        if rows.shape[1] and len(np.unique(rows.round(9), axis=0)) >= k:
+            with one_blas_thread:  # k-means sets limits of its own, which threads would mix up
+                starts.append(model.fit(rows, sample_weight=weights).labels_.astype(int))
     return starts
 
 # %% ../nbs/04_kkmeans.ipynb #25bfb1da
@@ -262,18 +277,32 @@ def _starts(gram: Gram, k: int, init: str, n_init: int, weights: NDArray, rng) -
     return [*found, *(make(gram, k, weights, rng) for make in kinds for _ in range(n_init))]
 
 
+def _chances(weights: NDArray, size: int) -> NDArray:
+    "How likely each point is to be in a sample: in proportion to its weight, at most 1."
+    sure = np.zeros(len(weights), dtype=bool)
+    while True:
+        rest = (size - sure.sum()) / weights[~sure].sum()
+        chance = np.where(sure, 1.0, np.minimum(rest * weights, 1.0))
+        if (sure == (chance == 1)).all() or sure.sum() >= size:
+            return chance
+        sure = chance == 1
+
+
 def _from_sample(
     gram: Gram, k: int, init: str, weights: NDArray, rng, max_iter: int
 ) -> NDArray:
     "Labels for all points from the best clustering of a sample."
     size = min(gram.n, max(2000, min(40 * k, 5000)))
-    index = np.sort(rng.choice(gram.n, size, replace=False))
-    part = gram.part(index)
-    options = dict(init=init, n_init=N_INIT, weights=weights[index], max_iter=max_iter, rng=rng)
-    found = kernel_kmeans(part, k, **options)
-    V = np.eye(k)[found.labels] * weights[index][:, None]
-    D = sq_dists(gram.times(V, columns=index), gram.diag, found.size, found.q)
-    return nearest(D, gram.precision * gram.diag.max())
+    chance = _chances(weights, size)
+    index = np.sort(rng.choice(gram.n, size, replace=False, p=chance / chance.sum()))
+    index = np.union1d(index, np.flatnonzero(chance == 1))  # heavy points for sure
+    mass = weights[index] / chance[index]
+    options = dict(init=init, n_init=N_INIT, weights=mass, max_iter=max_iter, rng=rng)
+    found = kernel_kmeans(gram.part(index), k, **options)
+    V = np.eye(k)[found.labels] * mass[:, None]
+    sums = gram.times(V, columns=index)
+    D = sq_dists(sums, gram.diag, found.size, found.q)
+    return nearest(D, dist_errors(sums, found.size, found.q, gram.precision))
 
 # %% ../nbs/04_kkmeans.ipynb #dff2996d
 def kernel_kmeans(
@@ -292,6 +321,9 @@ def kernel_kmeans(
     weights = np.ones(gram.n) if weights is None else np.asarray(weights, dtype=float)
     if weights.shape != (gram.n,) or not (weights > 0).all():
         raise ValueError(f"weights must be {gram.n} numbers > 0. Leave out points of weight 0.")
+    scale = weights.max()
+    if not isinstance(k, (int, np.integer)) or k < 1 or (n_init != "auto" and n_init < 1):
+        raise ValueError(f"k and n_init must be integers >= 1. Got {k!r} and {n_init!r}.")
     if not isinstance(init, str):
         starts = [np.asarray(init)]
     elif init not in INITS:
@@ -305,14 +337,18 @@ def kernel_kmeans(
         starts = [_from_sample(gram, k, init, weights, rng, max_iter)]
     else:
         starts = _starts(gram, k, init, N_INIT if n_init == "auto" else n_init, weights, rng)
-    return _contest(gram, k, starts, weights, max_iter, verbose)
+    if not starts:  # the eigenvectors tell fewer than k points apart
+        starts = [plusplus_start(gram, k, weights, rng)]
+    found = _contest(gram, k, starts, weights / scale, max_iter, verbose)
+    costs = tuple(scale * cost for cost in found.costs)
+    return replace(found, cost=costs[-1], costs=costs, size=scale * found.size)
 
 # %% ../nbs/04_kkmeans.ipynb #0f8c06b0
 def _contest(
     gram: Gram, k: int, starts: list[NDArray], weights: NDArray, max_iter: int, verbose: int
 ) -> Clustering:
     "Lloyd from every start; the lowest cost wins, the first among equals."
-    margin, best = gram.precision * gram.diag.max() * weights.sum(), None
+    best, watched = None, gram.watch
     with tqdm(disable=not verbose, unit=" kernel entries", unit_scale=True) as bar:
         gram.watch = bar.update if verbose else None
 
@@ -324,8 +360,8 @@ def _contest(
             for i, start in enumerate(starts, 1):
                 told = tell if verbose else None
                 run = lloyd(gram, start, k, weights=weights, max_iter=max_iter, tell=told)
-                if best is None or run.cost < best.cost - margin:
+                if best is None or run.cost < best.cost - 1e-12 * abs(best.costs[0]):
                     best = run
         finally:
-            gram.watch = None
+            gram.watch = watched
     return best

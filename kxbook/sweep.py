@@ -5,14 +5,12 @@
 # %% ../nbs/09_sweep.ipynb #1f8b95dd
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 # %% auto #0
-__all__ = ['brute_cut', 'sweep_spec', 'sweep', 'quantise', 'Column', 'encode', 'group_sums', 'bin_sums']
+__all__ = ['brute_cut', 'sweep_spec', 'sweep', 'quantise', 'group_sums', 'bin_sums']
 
 # %% ../nbs/09_sweep.ipynb #f3d5e6e2
 def brute_cut(
@@ -52,7 +50,6 @@ def sweep_spec(
 def sweep(
     G: NDArray,  # (m, k) cost of each distinct value in each cluster, int64
     threshold: bool,  # only intervals from the first value on
-    slack: int,  # costs that differ by no more are ties
 ) -> tuple[int, int, int]:
     "Cost, first and last value of the best proper interval; ties go to the first."
     m, k = G.shape
@@ -61,8 +58,8 @@ def sweep(
         for c in range(k):
             totals[c] += G[i, c]
     e, start = np.zeros((k, k), np.int64), np.zeros((k, k), np.int64)
-    lowest, cost, first, last = np.int64(2**62), np.int64(2**62), -1, -1
-    stay = np.int64(2**62) if threshold else slack
+    cost, first, last = np.int64(2**62), -1, -1
+    stay = np.int64(2**62) if threshold else np.int64(0)
     for i in range(m - 1):
         row = np.int64(2**62)
         for l in range(k):
@@ -71,79 +68,27 @@ def sweep(
                 e[l, j] = (e[l, j] if keep else 0) + G[i, j] - G[i, l]
                 start[l, j] = start[l, j] if keep else i
                 row = min(row, totals[l] + e[l, j])
-        if row > lowest + slack:
+        if row > cost:
             continue
         for l in range(k):
             for j in range(k):
                 v, a = totals[l] + e[l, j], start[l, j]
-                if v < lowest - slack or (
-                    v <= lowest + slack and (a < first or (a == first and i < last))
-                ):
+                if v < cost or (v == cost and (a < first or (a == first and i < last))):
                     cost, first, last = v, a, i
-                lowest = min(lowest, v)
     return cost, first, last
 
 # %% ../nbs/09_sweep.ipynb #ed2bcc42
 def quantise(
     costs: ArrayLike,  # (n, k) cost of giving point i to cluster c, finite
 ) -> tuple[NDArray, float]:
-    "The table in integers, and what one unit is worth."
+    "The table minus the least entry of each row, in integers, and what one unit is worth."
     costs = np.asarray(costs, dtype=float)
     if costs.ndim != 2 or 0 in costs.shape or not np.isfinite(costs).all():
         raise ValueError(f"costs must be a finite (n, k) table. Got shape {costs.shape}.")
-    largest = np.abs(costs).max()
-    if largest == 0:
-        return np.zeros(costs.shape, dtype=np.int64), 1.0
-    scale = 2.0 ** min(40, 61 - int(np.ceil(np.log2(len(costs)))))
-    return np.rint(costs / largest * scale).astype(np.int64), largest / scale
-
-# %% ../nbs/09_sweep.ipynb #3b0c426d
-@njit(cache=True, nogil=True)
-def _codes(x, hi):
-    "For each value, the number of upper ends below it; `hi` is sorted."
-    codes, steps = np.empty(len(x), np.int32), 1
-    while (1 << steps) <= len(hi):
-        steps += 1
-    for i in range(len(x)):
-        low, size = 0, len(hi)
-        for _ in range(steps):
-            half = (size + 1) >> 1
-            low += half * (size > 0 and hi[low + half - 1] < x[i])
-            size -= half
-        codes[i] = low
-    return codes
-
-
-@dataclass(frozen=True)
-class Column:
-    "A column of the data as codes 0, 1, ... in the order of its values."
-
-    codes: NDArray  # (n,) code of each point
-    lo: NDArray  # (m,) lower end of an interval that begins at a code; -inf first
-    hi: NDArray  # (m,) upper end of an interval that ends at a code; inf last
-    values: NDArray  # (m,) the largest value of each code
-
-# %% ../nbs/09_sweep.ipynb #0ae35a0f
-def encode(
-    x: NDArray,  # (n,) values of one column
-    bins: int | None = None,  # at most so many different codes; None: one per distinct value
-    extra: NDArray | None = None,  # further values that get codes of their own
-) -> Column:
-    "The codes of a column, and the ends of intervals at each code."
-    extra = np.empty(0) if extra is None else np.unique(extra)
-    values = np.unique(np.r_[x, extra] if len(extra) else x)
-    last = np.arange(len(values))  # last value of each code
-    if bins is not None and len(values) > bins:
-        at = np.searchsorted(np.sort(x), values, side="right")  # points up to each value
-        last = np.searchsorted(at * (bins / len(x)), np.arange(1, bins + 1) - 1e-9)
-        own = np.searchsorted(values, extra)
-        last = np.unique(np.r_[np.minimum(last, len(values) - 1), own, np.maximum(own - 1, 0)])
-    below, above = values[last[:-1]], values[last[:-1] + 1]
-    middle = below + (above - below) / 2
-    hi = np.where(middle < above, middle, below)  # two neighbouring floats have no middle
-    lo = np.where(middle > below, middle, above)
-    ends = np.r_[-np.inf, lo], np.r_[hi, np.inf]
-    return Column(_codes(np.ascontiguousarray(x, dtype=float), hi), *ends, values[last])
+    costs = costs - costs.min(1, keepdims=True)  # what all labels cost does not matter
+    bits = min(44, 61 - int(np.ceil(np.log2(len(costs)))))
+    unit = 2.0 ** max(int(np.frexp(costs.max())[1]) - bits, -1000)  # a power of two: exact
+    return np.rint(costs / unit).astype(np.int64), unit
 
 # %% ../nbs/09_sweep.ipynb #7d87a7c1
 @njit(cache=True, nogil=True)

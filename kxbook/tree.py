@@ -68,17 +68,22 @@ class Tree:
     n_features: int  # number of coordinates of the points
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "n_features", int(self.n_features))
         for name in ("axis", "lo", "hi", "left", "right", "label"):
             kind = float if name in ("lo", "hi") else np.intp
             array = np.array(getattr(self, name), dtype=kind)
-            array.flags.writeable = False
             object.__setattr__(self, name, array)
         _check_tree(self)
+        for name, at_leaf in (("axis", -1), ("lo", 0.0), ("hi", 0.0)):
+            getattr(self, name)[self.left < 0] = at_leaf
+        self.label[self.left >= 0] = -1
+        for name in ("axis", "lo", "hi", "left", "right", "label"):
+            getattr(self, name).flags.writeable = False
 
     @property
     def leaves(self) -> NDArray:
         "The nodes that are leaves, from left to right: leaf i is node leaves[i]."
-        return np.array([node for node, _ in _walk(self) if self.left[node] < 0])
+        return np.array([node for node in _preorder(self) if self.left[node] < 0])
 
     @property
     def n_leaves(self) -> int:
@@ -88,7 +93,10 @@ class Tree:
     @property
     def depth(self) -> int:
         "Most questions that are asked of a point."
-        return max(len(path) for _, path in _walk(self))
+        level = np.zeros(len(self.left), dtype=int)
+        for node in np.flatnonzero(self.left >= 0):  # parents come before their children
+            level[[self.left[node], self.right[node]]] = level[node] + 1
+        return int(level.max())
 
     def nodes_of(self, X: ArrayLike) -> NDArray:
         "The node at which each point ends, (n,)."
@@ -106,10 +114,7 @@ class Tree:
 
     def decision_path(self, X: ArrayLike) -> csr_array:
         "Which nodes each point passes, (n, m), sparse."
-        passed = np.zeros((len(self.left), len(self.left)))
-        for node, path in _walk(self):
-            passed[node, [node, *(parent for parent, _ in path)]] = 1
-        return csr_array(passed)[self.nodes_of(X)]
+        return _decision_path(self, self.nodes_of(X))
 
     def explain(self, x: ArrayLike, feature_names: Sequence[str] | None = None) -> list[str]:
         "The conditions that one point satisfies on its way to its leaf."
@@ -151,10 +156,42 @@ class Tree:
             np.array_equal(getattr(self, a), getattr(other, a)) for a in names
         )
 
+    def __reduce__(self):  # a copy is checked and frozen like the original
+        arrays = (self.axis, self.lo, self.hi, self.left, self.right, self.label)
+        return Tree, (*arrays, self.n_features)
+
     def __repr__(self) -> str:
         return f"<Tree of {self.n_leaves} leaves, depth {self.depth}>\n{self.to_text()}"
 
 # %% ../nbs/06_tree.ipynb #75a07c9d
+def _preorder(tree: Tree) -> Iterator[int]:
+    "Every node from left to right, parents first."
+    todo = [0]
+    while todo:
+        node = todo.pop()
+        yield node
+        if tree.left[node] >= 0:
+            todo += [int(tree.right[node]), int(tree.left[node])]
+
+
+def _decision_path(tree: Tree, ends: NDArray) -> csr_array:
+    "Which nodes lie between the root and each given leaf, (n, m)."
+    parent = np.full(len(tree.left), -1)
+    inner = np.flatnonzero(tree.left >= 0)
+    parent[tree.left[inner]] = parent[tree.right[inner]] = inner
+    used, which = np.unique(ends, return_inverse=True)
+    paths = []
+    for node in used:
+        paths.append([])
+        while node >= 0:
+            paths[-1].insert(0, int(node))
+            node = parent[node]
+    starts = np.r_[0, np.cumsum([len(path) for path in paths])]
+    columns = np.array([node for path in paths for node in path])
+    shape = len(used), len(tree.left)
+    return csr_array((np.ones(len(columns)), columns, starts), shape=shape)[which]
+
+
 def _walk(tree: Tree) -> Iterator[tuple[int, tuple]]:
     "Every node from left to right, parents first, with its path [(node, inside?), ...]."
     todo = [(0, ())]
@@ -248,12 +285,8 @@ def region(
 
 # %% ../nbs/06_tree.ipynb #7b18f362
 def _digits(values: Sequence[float]) -> list[str]:
-    "Numbers as text: four digits, and as many more as tell different ones apart."
-    for digits in range(4, 18):
-        whole = [max(digits, len(str(int(abs(v))))) for v in values]
-        texts = [f"{v:.{w}g}" for v, w in zip(values, whole)]
-        if len(set(texts)) == len(set(values)):
-            return texts
+    "Numbers as the shortest text that means exactly them."
+    return [repr(float(v)).removesuffix(".0") for v in values]
     return texts
 
 
@@ -307,6 +340,8 @@ def _to_text(tree: Tree, feature_names: Sequence[str] | None) -> str:
 
 def _explain(tree: Tree, x: ArrayLike, feature_names: Sequence[str] | None) -> list[str]:
     "The conditions on the way of one point."
+    if np.ndim(x) > 1 and np.shape(x)[0] != 1:
+        raise ValueError(f"explain takes one point. Got an array of shape {np.shape(x)}.")
     x = check_points(np.reshape(x, (1, -1)), "x")
     end = tree.nodes_of(x)[0]
     path = next(path for node, path in _walk(tree) if node == end)

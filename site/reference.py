@@ -54,7 +54,7 @@ def numpydoc(obj):
 
 def described(obj):
     "What carries the comments on parameters: a function, a dataclass with its fields, or the `__init__` of another class."
-    obj = getattr(obj, "py_func", obj)  # a compiled function keeps the one that it was made from
+    obj = inspect.unwrap(getattr(obj, "py_func", obj))  # a compiled or cached function keeps the one that it was made from
     if numpydoc(obj):
         return None
     if not inspect.isclass(obj) or dataclasses.is_dataclass(obj):
@@ -115,7 +115,7 @@ def members(obj):
 def entry(module, name):
     "One public name."
     obj = getattr(module, name)
-    obj = getattr(obj, "py_func", obj)
+    obj = inspect.unwrap(getattr(obj, "py_func", obj))
     short = module.__name__.split(".")[-1]
     if not callable(obj):
         says = constant(module, name)

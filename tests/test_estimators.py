@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
-from kxbook import KernelExKMC, KernelExpand, KernelKMeans, estimators
+from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, estimators
 from kxbook.gram import StreamedGram
 from kxbook.kernel import epsilon, gaussian
 from kxbook.kkmeans import lloyd, random_start
@@ -23,7 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 X = np.random.default_rng(0).uniform(size=(40, 3))
 
 
-@parametrize_with_checks([KernelKMeans(), KernelKMeans(3, kernel="linear", max_iter=50), KernelExKMC(base="empty"), KernelExpand(3, base="empty", kernel="laplace")])
+@parametrize_with_checks([KernelKMeans(), KernelKMeans(3, kernel="linear", max_iter=50), IMM(), KernelIMM(), KernelExKMC(3), KernelExpand(3, base="empty", kernel="laplace")])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -88,7 +88,7 @@ def test_constant_columns_do_no_harm():
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace", "linear", "hellinger", "quadratic"])
 def test_equal_points_make_one_cluster_and_a_warning(kernel):
     data = np.full((6, 2), 3.0)
-    with pytest.warns(ConvergenceWarning, match=r"distinct points \(1\) found smaller than n_clusters \(2\)"):
+    with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(1\) found smaller than n_clusters \(2\)"):
         model = KernelKMeans(2, kernel=kernel).fit(data)
     assert model.inertia_ == 0 and set(model.labels_) == {0} and (model.predict(data) == 0).all()
 
@@ -143,3 +143,64 @@ def test_an_interrupt_ends_a_long_fit():
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
     assert "KeyboardInterrupt" in err
+
+
+def test_a_local_kernel_has_many_equal_eigenvalues():
+    data = np.random.default_rng(0).normal(size=(500, 2))
+    assert len(set(KernelKMeans(3, gamma=30.0, random_state=0).fit(data).labels_)) == 3
+
+
+def test_an_outlier_does_not_hide_the_others():
+    rng = np.random.default_rng(0)
+    data, truth = np.r_[rng.normal(0, 0.1, (50, 1)), rng.normal(1, 0.1, (50, 1)), [[1e6]]], np.repeat([0, 1, 2], [50, 50, 1])
+    model = KernelKMeans(3, kernel="linear", random_state=0).fit(data)
+    assert adjusted_rand_score(truth, model.labels_) == 1
+    tree = KernelExKMC(base="empty", kernel="linear").fit(data, reference_labels=truth)
+    assert (tree.labels_ == truth).all() and np.isclose(tree.reference_cost_, model.inertia_, rtol=1e-2)
+    far = np.r_[rng.normal(size=(200, 2)), [[1e10, 1e10]]]
+    model = KernelKMeans(3, gamma=1.0, random_state=0).fit(far)
+    assert (model.predict(far) == model.labels_).all()
+
+
+def test_heavy_points_are_never_missed():
+    rng = np.random.default_rng(0)
+    data = np.r_[rng.normal(size=(20_000, 2)), [[30, 0], [0, 30], [-30, 0], [0, -30], [30, 30]]]
+    weights = np.r_[np.ones(20_000), np.full(5, 1e6)]
+    model = KernelKMeans(5, kernel="linear", random_state=0).fit(data, sample_weight=weights)
+    assert len(set(model.labels_[-5:])) == 5
+
+
+def test_the_scale_of_weights_does_not_matter():
+    plain = KernelKMeans(3, gamma=2.0, random_state=0).fit(X)
+    for scale in (1e-200, 1e300):
+        scaled = KernelKMeans(3, gamma=2.0, random_state=0).fit(X, sample_weight=np.full(40, scale))
+        assert (scaled.labels_ == plain.labels_).all() and np.isclose(scaled.inertia_, scale * plain.inertia_)
+
+
+def test_a_callable_keeps_its_meaning_whatever_its_name():
+    def linear(A, B):
+        return np.outer((A**2).sum(1), (B**2).sum(1))
+
+    def other(A, B):
+        return linear(A, B)
+
+    labels = [KernelKMeans(2, kernel=k, random_state=0).fit(X).labels_ for k in (linear, other)]
+    assert (labels[0] == labels[1]).all()
+
+
+def test_threads_leave_the_process_as_it_was():
+    from concurrent.futures import ThreadPoolExecutor
+
+    from threadpoolctl import threadpool_info
+
+    before, filters = [p["num_threads"] for p in threadpool_info()], list(warnings.filters)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda seed: KernelKMeans(3, gram="streamed", random_state=0).fit(X).labels_, range(8)))
+    assert all((labels == found[0]).all() for labels in found)
+    assert [p["num_threads"] for p in threadpool_info()][: len(before)] == before and warnings.filters == filters
+
+
+def test_words_are_literally_true():
+    years = np.arange(1990.0, 2010.0)[:, None]
+    model = KernelExKMC(base="empty", max_leaves=2).fit(years, reference_labels=(years[:, 0] >= 2000).astype(int))
+    assert model.explain([2000]) == ["x0 > 1999.5"] and model.explain([1999]) == ["x0 ≤ 1999.5"]

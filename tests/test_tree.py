@@ -11,7 +11,8 @@ from hypothesis.extra.numpy import arrays
 from kxbook import KernelExKMC, KernelExpand, Tree
 from kxbook.data import load_iris, quadratic_xor
 from kxbook.grow import grow
-from kxbook.sweep import brute_cut, encode, sweep, sweep_spec
+from kxbook.imm import encode
+from kxbook.sweep import brute_cut, sweep, sweep_spec
 from sklearn.cluster import DBSCAN, SpectralClustering
 from sklearn.exceptions import NotFittedError
 
@@ -22,7 +23,7 @@ points = st.tuples(st.integers(1, 25), st.integers(1, 3)).flatmap(lambda shape: 
 @settings(max_examples=300, deadline=None)
 @given(tables, st.booleans())
 def test_the_sweep_is_the_search_through_all_intervals(G, threshold):
-    assert tuple(map(int, brute_cut(G, threshold))) == sweep(G, threshold, 0) == sweep_spec(G, threshold)
+    assert tuple(map(int, brute_cut(G, threshold))) == sweep(G, threshold) == sweep_spec(G, threshold)
 
 
 @settings(max_examples=200, deadline=None)

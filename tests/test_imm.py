@@ -1,0 +1,108 @@
+"""IMM and Kernel IMM: every centre in a leaf, exact and binned trees, bad input."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM
+from kxbook.data import load_iris, load_pathbased, quadratic_xor
+from kxbook.imm import kernel_imm
+from kxbook.kernel import chi2, distance, gaussian, hellinger, intersection, laplace, linear
+
+X, Y = load_iris(return_X_y=True)
+KERNELS = [(linear(), "auto"), (gaussian(0.5), "root"), (gaussian(0.5), "taylor"), (gaussian(0.5), "landmark"), (laplace(0.5), "exact"), (laplace(0.5), "landmark"), (hellinger(), "auto"), (intersection(1.5), "auto"), (chi2(), "quadrature"), (chi2(), "riemann"), (distance(lambda t: 1 / (1 + t)), "auto")]
+
+
+@pytest.mark.parametrize("kernel, surrogate", KERNELS, ids=lambda v: str(getattr(v, "name", v)))
+@pytest.mark.parametrize("candidates", ["all", "midpoints"])
+def test_every_cluster_has_one_leaf(kernel, surrogate, candidates):
+    tree, steps = kernel_imm(X, Y, kernel, surrogate, candidates=candidates)
+    assert sorted(tree.label[tree.leaves]) == [0, 1, 2] and len(steps) == 2
+    assert (tree.predict(X) == Y).mean() > 0.85
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(KERNELS[:6]))
+def test_bins_for_every_value_change_nothing(seed, chosen):
+    rng = np.random.default_rng(seed)
+    n, k = rng.integers(4, 30), rng.integers(1, 4)
+    Z, labels = rng.integers(1, 6, size=(n, 2)).astype(float), np.r_[np.arange(k), rng.integers(0, k, size=n - k)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exact, _ = kernel_imm(Z, labels, *chosen)
+        binned, _ = kernel_imm(Z, labels, *chosen, bins=64)
+        counts = np.eye(k, dtype=int)[labels]
+        order = rng.permutation(n)
+        shuffled, _ = kernel_imm(Z[order], counts[order], *chosen)
+    assert exact == binned == shuffled
+
+
+def test_copies_count():
+    Z, labels = load_pathbased(return_X_y=True)
+    times = np.random.default_rng(0).integers(1, 4, size=300)
+    counted, _ = kernel_imm(Z, np.eye(3, dtype=int)[labels] * times[:, None], gaussian(0.05), "landmark")
+    repeated, _ = kernel_imm(np.repeat(Z, times, axis=0), np.repeat(labels, times), gaussian(0.05), "landmark")
+    assert counted == repeated
+
+
+def test_coinciding_centres_warn_and_share_a_leaf():
+    Z, labels = quadratic_xor(4)
+    with pytest.warns(UserWarning, match="coincide in the features"):
+        model = KernelIMM(kernel="laplace", gamma=1.0).fit(Z, reference_labels=labels)
+    assert model.n_leaves_ == 1
+
+
+@pytest.mark.parametrize("Model", [IMM, KernelIMM, KernelExKMC, KernelExpand])
+def test_estimators_agree_with_themselves(Model):
+    model = Model(3, random_state=0).fit(X)
+    assert (model.predict(X) == model.labels_).all() and model.n_leaves_ >= 3
+    assert np.isclose(model.price_, model.cost_ / model.reference_cost_)
+    assert np.isclose(model.feature_importances_.sum(), 1)
+    one = Model(1, random_state=0).fit(X[:20], reference_labels=np.zeros(20, dtype=int))
+    assert one.n_leaves_ == 1 and one.price_ == 1
+
+
+def test_growing_the_imm_tree_lowers_the_price():
+    Z, _ = load_pathbased(return_X_y=True)
+    few = KernelIMM(3, gamma=0.05, random_state=0).fit(Z)
+    more = KernelExKMC(3, max_leaves=6, gamma=0.05, random_state=0).fit(Z)
+    assert more.price_ < few.price_ and (few.reference_labels_ == more.reference_labels_).all()
+
+
+def test_order_from_the_remainder():
+    Z, _ = load_pathbased(return_X_y=True)
+    auto = KernelIMM(3, gamma=0.05, surrogate="taylor", order="auto", random_state=0).fit(Z - 20)
+    assert auto.n_leaves_ == 3
+
+
+BAD = {
+    "surrogate of another kernel": (dict(kernel="laplace", surrogate="taylor"), X, r"among \['exact', 'landmark'\]"),
+    "kernel without surrogate": (dict(kernel="quadratic"), X, "base='empty'"),
+    "callable": (dict(kernel=lambda A, B: A @ B.T), X, "base='empty'"),
+    "taylor on negative values": (dict(surrogate="taylor", shift=0.0), X - 5, "shift='auto'"),
+    "order": (dict(order=-1), X, "'order' parameter of KernelIMM must be"),
+    "candidates": (dict(candidates="some"), X, "'candidates' parameter of KernelIMM must be"),
+    "shift": (dict(surrogate="taylor", shift=[1.0, 2.0]), X, "shift"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused(case):
+    options, data, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        KernelIMM(**options).fit(data, reference_labels=Y)
+
+
+def test_fewer_leaves_than_clusters():
+    with pytest.raises(ValueError, match="at least the number of clusters, 3, for base='imm'"):
+        KernelExKMC(3, max_leaves=2, random_state=0).fit(X)
+    assert KernelExKMC(3, max_leaves=2, base="empty", random_state=0).fit(X).n_leaves_ == 2
+
+
+def test_columns_of_one_value():
+    Z = np.c_[np.full(150, 3.0), X, np.zeros(150)]
+    for Model in (IMM, KernelIMM):
+        model = Model(3).fit(Z, reference_labels=Y)
+        assert not np.isin(model.tree_.axis, [0, 5]).any() and model.n_leaves_ == 3
