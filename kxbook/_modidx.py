@@ -145,7 +145,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                              'kxbook.grow._best_cut': ('grow.html#_best_cut', 'kxbook/grow.py'),
                              'kxbook.grow._check_grow': ('grow.html#_check_grow', 'kxbook/grow.py'),
                              'kxbook.grow._divide': ('grow.html#_divide', 'kxbook/grow.py'),
-                             'kxbook.grow._threads': ('grow.html#_threads', 'kxbook/grow.py'),
                              'kxbook.grow.check_bins': ('grow.html#check_bins', 'kxbook/grow.py'),
                              'kxbook.grow.grow': ('grow.html#grow', 'kxbook/grow.py')},
             'kxbook.imm': { 'kxbook.imm.Column': ('imm.html#column', 'kxbook/imm.py'),

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .imm import encode
+from .imm import _threads, encode
 from .kernel import check_points
 from .sweep import bin_sums, group_sums, quantise, sweep
 from .tree import Tree, build_tree
@@ -55,14 +54,6 @@ class _Binned:
     def table(self, state: NDArray, axis: int) -> tuple[NDArray, NDArray]:
         found = np.flatnonzero(state[axis, :, -1])
         return np.ascontiguousarray(state[axis, found, :-1]), found
-
-
-def _threads(f, items, size: int) -> list:
-    "f of each item; in two threads if there is enough to do."
-    if size < 50_000:
-        return [f(item) for item in items]
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(f, items))
 
 # %% ../nbs/10_grow.ipynb #08733534
 @dataclass
