@@ -125,7 +125,7 @@ def _interval(column, peak, theta):
 
 # %% ../nbs/08_imm.ipynb #9d8754cf
 @njit(cache=True, nogil=True)
-def _fewest(code, label, count, Phi, mu, gaps, here, midpoints):
+def _fewest(code, label, count, Phi, mu, peaks, gaps, here, midpoints):
     "The best threshold: mistakes, margin, first, last, feature, theta, complement?"
     n, (r, m), k = len(code), Phi.shape, len(mu)
     total = np.zeros(k, np.int64)
@@ -136,16 +136,17 @@ def _fewest(code, label, count, Phi, mu, gaps, here, midpoints):
     for j in range(r):
         column = Phi[j]
         centres = here[np.argsort(-mu[here, j])]
-        tol = 1e-12 * max(np.abs(column).max(), np.abs(mu[here, j]).max())
+        peak = peaks[j]  # the smallest value is at one of the ends
+        size = max(abs(column[peak]), abs(column[0]), abs(column[m - 1]))
+        tol = 1e-12 * max(size, np.abs(mu[here, j]).max())
         if mu[centres[0], j] - mu[centres[-1], j] <= tol:
             continue
-        peak, top = column.argmax(), 0
-        for i in range(1, n):
-            if column[code[i]] > column[code[top]]:
-                top = i
+        top = np.searchsorted(code, peak)  # an item beside the peak has the largest value
+        if top == n or (top > 0 and column[code[top - 1]] >= column[code[top]]):
+            top -= 1
         inside[:], above[:] = 0, 0
         left, right, c, mistakes = top, top + 1, 0, 0
-        va = column[code[left]] if n else -np.inf
+        va = column[code[left]] if left >= 0 else -np.inf
         vb = column[code[right]] if right < n else -np.inf
         z = mu[centres[0], j]
         next_ = max(va, vb, z)
@@ -268,7 +269,7 @@ def imm(
     rows: NDArray,  # (p,) point of each item
     label: NDArray,  # (p,) cluster of each item
     count: NDArray,  # (p,) copies of each item
-    features: Callable,  # axis -> features of the codes (r, m), and of the centres (k, r)
+    features: Callable,  # axis -> features of codes (r, m), of centres (k, r); peaks
     k: int,  # number of clusters
     *,
     midpoints: bool = False,  # only thresholds halfway between neighbouring centres
@@ -382,18 +383,19 @@ def kernel_imm(
         own = mean(X[:, axis]) if surrogate == "coordinate" else None
         return encode(X[:, axis], bins, own)
 
-    def features(axis: int) -> tuple[NDArray, NDArray]:
+    def features(axis: int) -> tuple[NDArray, NDArray, NDArray]:
         if axis in seen:
             return seen[axis]
         c = columns[axis]
         Phi = axis_features(kernel, surrogate, c.values, order=order, shift=shifts[axis])
         Phi = np.ascontiguousarray(Phi.T)
         if surrogate == "coordinate":
-            found = Phi, mean(X[:, axis])[:, None]
+            centres = mean(X[:, axis])[:, None]
         else:
             N = np.bincount(c.codes[rows] * k + label, count, minlength=Phi.shape[1] * k)
-            found = Phi, (Phi @ N.reshape(-1, k) / size).T.copy()
-        if sum(p.nbytes for p, _ in seen.values()) < 500e6:
+            centres = (Phi @ N.reshape(-1, k) / size).T.copy()
+        found = Phi, centres, Phi.argmax(1)
+        if sum(known[0].nbytes for known in seen.values()) < 500e6:
             seen[axis] = found
         return found
 
