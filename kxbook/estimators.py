@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -36,12 +38,12 @@ from .grow import CUTS, EXACT_UP_TO, check_bins, grow
 from .imm import axis_shifts, kernel_imm
 from .kernel import KERNELS, Kernel, as_kernel, linear, lowest_eigenvalue, scale_gamma
 from .kkmeans import INITS, Clustering, kernel_kmeans, nearest
+from .price import Certificate, Run, certify, kernel_cost, price_of
 from .surrogate import choose_surrogate, taylor_order
 from .tree import Tree
 
 # %% auto #0
-__all__ = ['SEMIDEFINITE', 'distinct_rows', 'KernelKMeans', 'price_of', 'importances', 'IMM', 'KernelIMM', 'KernelExKMC',
-           'KernelExpand']
+__all__ = ['SEMIDEFINITE', 'distinct_rows', 'KernelKMeans', 'importances', 'IMM', 'KernelIMM', 'KernelExKMC', 'KernelExpand']
 
 # %% ../nbs/13_estimators.ipynb #421ac7a8
 def distinct_rows(
@@ -451,41 +453,79 @@ def _check_labels(labels: ArrayLike, n: int) -> NDArray:
     return labels.astype(int)
 
 
-def _reference_distances(gram: Gram, V: NDArray) -> tuple[NDArray, float]:
-    "Squared distances to the means of clusters given by counts, and the cost of the clusters."
-    S, size = gram.times(V), V.sum(0)
-    q = (V * S).sum(0) / size / size
-    D = sq_dists(S, gram.diag, size, q)
-    errors = dist_errors(S, size, q, gram.precision)
-    errors += gram.precision * np.abs(gram.diag)[:, None]
-    D[np.abs(D) <= errors] = 0
-    return D, float((V * D).sum())
+class _Reference:
+    "The clusters to be explained, as items: a point, its cluster, and how many copies."
 
+    def __init__(self, gram: Gram, place: NDArray | None, labels: NDArray):
+        self.gram, self.k = gram, int(labels.max()) + 1
+        if place is None:  # every row is a point of its own
+            self.rows, self.label = np.arange(gram.n), labels
+            self.count = np.ones(gram.n)
+        else:
+            pairs, count = np.unique(place * self.k + labels, return_counts=True)
+            self.rows, self.label, self.count = *divmod(pairs, self.k), count.astype(float)
 
-def price_of(
-    cost: float,  # cost of the tree's clusters
-    reference: float,  # cost of the reference clusters
-) -> float:
-    "How many times the reference the tree costs; 0/0 is 1, and c/0 is infinite."
-    if reference > 0:
-        return cost / reference
-    return 1.0 if cost <= 0 else float("inf")
+    @cached_property
+    def V(self) -> NDArray:
+        "How many copies of point i are in cluster c, (n, k)."
+        V = np.zeros((self.gram.n, self.k))
+        V[self.rows, self.label] = self.count
+        return V
+
+    @property
+    def counts(self) -> NDArray:
+        "The same, or just the labels where there are no copies."
+        alone = len(self.rows) == self.gram.n and self.count.max() == 1
+        return self.label if alone else self.V
+
+    @cached_property
+    def D(self) -> NDArray:
+        "Squared distances of the points to the means, (n, k); zero where rounding explains them."
+        S, size = self.gram.times(self.V), self.V.sum(0)
+        own = self.count * S[self.rows, self.label]
+        q = np.bincount(self.label, own, self.k) / size / size
+        D = sq_dists(S, self.gram.diag, size, q)
+        errors = dist_errors(S, size, q, self.gram.precision)
+        errors += self.gram.precision * np.abs(self.gram.diag)[:, None]
+        D[np.abs(D) <= errors] = 0
+        return D
+
+    @cached_property
+    def cost(self) -> float:
+        "The kernel k-means cost."
+        if isinstance(self.gram, LowRankGram):
+            return kernel_cost(self.gram, self.label, self.count, self.rows)
+        return float(self.count @ self.D[self.rows, self.label])
+
+    def distances_at(self, ends: NDArray, m: int, total: NDArray) -> NDArray:
+        "Distances summed over the points that end at each of m nodes, (m, k)."
+        at = csr_array((total, (ends, np.arange(self.gram.n))), shape=(m, self.gram.n))
+        if not isinstance(self.gram, LowRankGram):
+            return at @ self.D
+        where = csr_array((self.count, (self.label, self.rows)), shape=(self.k, self.gram.n))
+        means = (where @ self.gram.Z) / where.sum(1)[:, None]
+        own = (at @ self.gram.diag)[:, None] - 2 * (at @ self.gram.Z) @ means.T
+        return own + at.sum(1)[:, None] * (means**2).sum(1)
+
+    def mistakes_at(self, ends: NDArray, m: int) -> NDArray:
+        "Copies with another label, counted over the points that end at each node, (m, k)."
+        place = ends[self.rows] * self.k + self.label
+        right = np.bincount(place, self.count, m * self.k).reshape(m, self.k)
+        return right.sum(1, keepdims=True) - right
 
 # %% ../nbs/13_estimators.ipynb #a7a10747
 def importances(
     tree: Tree,  # a tree
-    X: NDArray,  # (n, d) points
-    costs: NDArray,  # (n, k) cost of giving point i to cluster c
+    sums: NDArray,  # (nodes, k) cost of each label, summed over the points that end at a node
 ) -> NDArray:
     "The share of each axis in what the cuts of a tree have saved, (d,)."
-    ends, m = tree.nodes_of(X), len(tree.left)
-    sums = np.column_stack([np.bincount(ends, c, m) for c in costs.T])
-    saved = np.zeros(tree.n_features)
+    sums, saved = sums.copy(), np.zeros(tree.n_features)
     for node in range(len(tree.left) - 1, -1, -1):  # children come after their parents
         if tree.left[node] >= 0:
             left, right = sums[tree.left[node]], sums[tree.right[node]]
             sums[node] = left + right
             saved[tree.axis[node]] += sums[node].min() - left.min() - right.min()
+    saved = np.maximum(saved, 0)
     return saved / saved.sum() if saved.sum() > 0 else saved
 
 # %% ../nbs/13_estimators.ipynb #d74996c3
@@ -499,6 +539,8 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         "kernel": [StrOptions(set(KERNELS)), Kernel, callable],
         "bins": [StrOptions({"auto"}), None, Interval(Integral, 2, 65_536, closed="both")],
     }
+
+    _grown: str | None = None  # the table that the tree was grown by
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y=None, *, reference_labels: ArrayLike | None = None):
@@ -518,45 +560,54 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
             The fitted estimator.
         """
         X = validate_data(self, X, dtype=np.float64)
-        rng = _generator(self.random_state)
-        if reference_labels is None and len(X) < self.n_clusters:
-            raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
-        if reference_labels is not None:
+        rng, given = _generator(self.random_state), reference_labels is not None
+        if given:
             labels = _check_labels(reference_labels, len(X))
-        first, total, place = np.arange(len(X)), np.ones(len(X)), np.arange(len(X))
-        if reference_labels is None or len(X) <= EXACT_UP_TO:
-            first, total, place = distinct_rows(X + 0.0, total)
-        points = X[first]
-        options = dict(how=getattr(self, "gram", "auto"), rank=getattr(self, "rank", 200))
+        elif len(X) < self.n_clusters:
+            raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
+        self._check_settings(int(labels.max()) + 1 if given else self.n_clusters)
+        if given and len(X) > EXACT_UP_TO:
+            points, total, place = X.copy(), np.ones(len(X)), None
+        else:
+            first, total, place = distinct_rows(X + 0.0, np.ones(len(X)))
+            points = X[first]
         gram, self.gamma_, _ = _kernel_gram(
             getattr(self, "kernel", "linear"),
             getattr(self, "gamma", "scale"),
             points,
             total,
             rng,
-            **options,
+            how=getattr(self, "gram", "auto"),
+            rank=getattr(self, "rank", 200),
         )
-        if reference_labels is None:
+        if not given:
             labels = self._cluster(gram, total, rng)[place]
-        k = int(labels.max()) + 1
-        V = (
-            np.bincount(place * k + labels, minlength=gram.n * k)
-            .reshape(gram.n, k)
-            .astype(float)
-        )
-        D, self.reference_cost_ = _reference_distances(gram, V)
-        costs = self._costs(D, V, total)
-        self.tree_ = self._explain(points, costs, D, V, gram)
-        of_points = self.tree_.predict(points)
-        parts = np.zeros_like(V)
-        parts[np.arange(gram.n), of_points] = total
-        used = parts.any(0)
-        self.cost_ = _reference_distances(gram, parts[:, used])[1]
+        reference, self._base = _Reference(gram, place, labels), None
+        self.reference_cost_ = reference.cost
+        self.tree_ = self._explain(points, total, reference)
+        ends = self.tree_.nodes_of(points)
+        of_points = self.tree_.label[ends]
+        self.cost_ = kernel_cost(gram, of_points, total)
         self.price_ = price_of(self.cost_, self.reference_cost_)
-        self.labels_, self.reference_labels_ = of_points[place], labels
-        self.n_leaves_ = self.tree_.n_leaves
-        self.feature_importances_ = importances(self.tree_, points, costs)
+        self.labels_ = of_points if place is None else of_points[place]
+        self.reference_labels_, self.n_leaves_ = labels, self.tree_.n_leaves
+        sums = self._sums(reference, ends, len(self.tree_.left), total)
+        self.feature_importances_ = importances(self.tree_, sums)
+        self._items = reference.rows, reference.label, reference.count
+        self._points, self._features = points, getattr(gram, "features", None)
         return self
+
+    def _check_settings(self, k: int) -> None:
+        "Refuse what cannot work, before any work is done."
+
+    def _sums(self, reference: _Reference, ends: NDArray, m: int, total: NDArray) -> NDArray:
+        "What each label costs, summed over the points that end at each node."
+        return reference.distances_at(ends, m, total)
+
+    def _fitted_kernel(self) -> Kernel:
+        "The kernel, with the width that was used."
+        gamma = getattr(self, "gamma", "scale") if self.gamma_ is None else self.gamma_
+        return as_kernel(getattr(self, "kernel", "linear"), gamma)
 
     def _cluster(self, gram: Gram, total: NDArray, rng: np.random.Generator) -> NDArray:
         "Labels of the distinct points by kernel k-means; fewer points than clusters warn."
@@ -647,6 +698,35 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         return self.tree_.explain(x, self._names())
 
+    def certificate(self, bound="spectral") -> Certificate:
+        """How good the tree is: its price, a bound that no clustering beats, and a proof.
+
+        Parameters
+        ----------
+        bound : {"spectral", "relaxed"}, default="spectral"
+            The lower bound on the cost of any clustering: by eigenvalues, or by a relaxation
+            that is tighter and takes longer, for at most 1000 distinct rows.
+
+        Returns
+        -------
+        certificate : Certificate
+            Costs, prices, bounds, and the lines of the proof in numbers.
+        """
+        check_is_fitted(self)
+        kernel, points = self._fitted_kernel(), self._points
+        if self._features is None:
+            gram = as_gram(kernel, points, getattr(self, "gram", "auto"))
+        else:
+            gram = LowRankGram(self._features(points), self._features)
+        run = None
+        if self._base is not None:
+            tree, surrogate, order, steps, binned = self._base
+            shift = axis_shifts(points, getattr(self, "shift", 0.0))
+            run = Run(surrogate, order, shift, steps, tree.predict(points), binned)
+        found = self.tree_.predict(points)
+        options = dict(run=run, grown=self._grown, bound=bound)
+        return certify(gram, points, kernel, self._items, found, **options)
+
     def export_text(self, feature_names=None) -> str:
         """The tree as indented text.
 
@@ -664,19 +744,20 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         return self.tree_.to_text(self._names(feature_names))
 
 # %% ../nbs/13_estimators.ipynb #d6ac6435
-def _imm_tree(model, kernel: Kernel, X: NDArray, V: NDArray, reference_cost: float) -> Tree:
-    "The tree of Kernel IMM for an estimator's parameters."
-    surrogate, order = choose_surrogate(kernel, model.surrogate), model.order
+def _imm_tree(model, kernel: Kernel, X: NDArray, total: NDArray, reference: _Reference) -> Tree:
+    "The tree of Kernel IMM for an estimator's parameters; what it did is kept in the model."
+    surrogate = choose_surrogate(kernel, getattr(model, "surrogate", "auto"))
+    order, shift = getattr(model, "order", 5), getattr(model, "shift", "auto")
     if order == "auto":
         order = 5
         if surrogate == "taylor" and kernel.name == "gaussian":
-            counts = V.sum(1).astype(int)
-            columns = [np.repeat(x, counts) for x in (X - axis_shifts(X, model.shift)).T]
-            order = taylor_order(columns, kernel.gamma, reference_cost)
-    options = dict(order=order, shift=model.shift, candidates=model.candidates)
-    tree, model._steps = kernel_imm(
-        X, V, kernel, surrogate, bins=check_bins(model.bins, len(X)), **options
-    )
+            columns = (X - axis_shifts(X, shift)).T
+            columns = [np.repeat(x, total.astype(int)) for x in columns]
+            order = taylor_order(columns, kernel.gamma, reference.cost)
+    options = dict(order=order, shift=shift, candidates=model.candidates)
+    bins = check_bins(model.bins, len(X))
+    tree, steps = kernel_imm(X, reference.counts, kernel, surrogate, bins=bins, **options)
+    model._base = tree, surrogate, order, steps, bins is not None
     return tree
 
 # %% ../nbs/13_estimators.ipynb #94f2b0e3
@@ -744,19 +825,9 @@ class IMM(_TreeClusterer):
         self.bins = bins
         self.random_state = random_state
 
-    def _costs(self, D: NDArray, V: NDArray, total: NDArray) -> NDArray:
-        "What each distinct point, with its copies, costs in each cluster."
-        return D * total[:, None]
-
-    def _explain(
-        self, points: NDArray, costs: NDArray, D: NDArray, V: NDArray, gram: Gram
-    ) -> Tree:
+    def _explain(self, points: NDArray, total: NDArray, reference: _Reference) -> Tree:
         "Grow the tree."
-        bins = check_bins(self.bins, len(points))
-        tree, self._steps = kernel_imm(
-            points, V, linear(), candidates=self.candidates, bins=bins
-        )
-        return tree
+        return _imm_tree(self, linear(), points, total, reference)
 
 # %% ../nbs/13_estimators.ipynb #d953752c
 class KernelIMM(_TreeClusterer):
@@ -866,16 +937,13 @@ class KernelIMM(_TreeClusterer):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _costs(self, D: NDArray, V: NDArray, total: NDArray) -> NDArray:
-        "What each distinct point, with its copies, costs in each cluster."
-        return D * total[:, None]
+    def _check_settings(self, k: int) -> None:
+        "The kernel must have the surrogate features."
+        choose_surrogate(as_kernel(self.kernel, 1.0), self.surrogate)
 
-    def _explain(
-        self, points: NDArray, costs: NDArray, D: NDArray, V: NDArray, gram: Gram
-    ) -> Tree:
+    def _explain(self, points: NDArray, total: NDArray, reference: _Reference) -> Tree:
         "Grow the tree."
-        kernel = as_kernel(self.kernel, self.gamma if self.gamma_ is None else self.gamma_)
-        return _imm_tree(self, kernel, points, V, self.reference_cost_)
+        return _imm_tree(self, self._fitted_kernel(), points, total, reference)
 
 # %% ../nbs/13_estimators.ipynb #83025b6f
 class KernelExKMC(KernelIMM):
@@ -995,22 +1063,31 @@ class KernelExKMC(KernelIMM):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _explain(
-        self, points: NDArray, costs: NDArray, D: NDArray, V: NDArray, gram: Gram
-    ) -> Tree:
+    _grown = "distances"
+
+    def _check_settings(self, k: int) -> None:
+        "The tree of Kernel IMM must exist, and have room."
+        if self.base == "empty":
+            return
+        super()._check_settings(k)
+        if self.max_leaves is not None and self.max_leaves < k:
+            raise ValueError(
+                f"The 'max_leaves' parameter must be at least the number of clusters, {k}, "
+                f"for base='imm'. Got {self.max_leaves} instead. Use base='empty' for fewer."
+            )
+
+    def _costs(self, total: NDArray, reference: _Reference) -> NDArray:
+        "What each point, with its copies, costs in each cluster."
+        return reference.D * total[:, None]
+
+    def _explain(self, points: NDArray, total: NDArray, reference: _Reference) -> Tree:
         "Grow the tree."
-        k, tree = V.shape[1], None
-        leaves = 2 * k if self.max_leaves is None else self.max_leaves
+        tree = None
         if self.base == "imm":
-            if leaves < k:
-                raise ValueError(
-                    f"The 'max_leaves' parameter must be at least the number of clusters, {k}, "
-                    f"for base='imm'. Got {leaves} instead. Use base='empty' for fewer leaves."
-                )
-            kernel = as_kernel(self.kernel, self.gamma if self.gamma_ is None else self.gamma_)
-            tree = _imm_tree(self, kernel, points, V, self.reference_cost_)
+            tree = _imm_tree(self, self._fitted_kernel(), points, total, reference)
+        leaves = 2 * reference.k if self.max_leaves is None else self.max_leaves
         options = dict(cuts=self.cuts, bins=self.bins, quiet=self.max_leaves is None)
-        return grow(points, costs, leaves, tree, **options)
+        return grow(points, self._costs(total, reference), leaves, tree, **options)
 
 
 class KernelExpand(KernelExKMC):
@@ -1023,6 +1100,12 @@ class KernelExpand(KernelExKMC):
         .replace("(6, 1.0018)", "(6, 1.0021)")
     )
 
-    def _costs(self, D: NDArray, V: NDArray, total: NDArray) -> NDArray:
+    _grown = "labels"
+
+    def _costs(self, total: NDArray, reference: _Reference) -> NDArray:
         "How many copies of each distinct point have another label."
-        return total[:, None] - V
+        return total[:, None] - reference.V
+
+    def _sums(self, reference: _Reference, ends: NDArray, m: int, total: NDArray) -> NDArray:
+        "How many labels are wrong at each node, for each label."
+        return reference.mistakes_at(ends, m)

@@ -323,7 +323,7 @@ class LowRankGram(Gram):
         features: Callable[[ArrayLike], NDArray],  # the features of new points
     ):
         self.Z, self.features = Z, features
-        self.n, self.diag = len(Z), (Z**2).sum(1)
+        self.n, self.diag = len(Z), np.einsum("ij,ij->i", Z, Z)
 
     def times(
         self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 # %% auto #0
-__all__ = ['PALETTE', 'MARKERS', 'scatter', 'plot_partition', 'plot_tree', 'Stepper']
+__all__ = ['PALETTE', 'MARKERS', 'scatter', 'plot_partition', 'plot_tree', 'plot_certificate', 'Stepper']
 
 # %% ../nbs/90_plot.ipynb #d37e03cc
 PALETTE = "#0072B2 #D55E00 #009E73 #CC79A7 #56B4E9 #E69F00 #F0E442".split()  # one per cluster
@@ -143,6 +143,37 @@ def plot_tree(
         _write(ax, x, -d, text, 9, colour, 2.5 if leaf else 1)
     ax.set(xlim=(-0.6, width - 0.4), ylim=(0.5 - depth, 0.5))
     ax.axis("off")
+    return ax
+
+# %% ../nbs/90_plot.ipynb #30b09a62
+def plot_certificate(
+    certificate,  # has proof (name and value of each line), lower_bound, costs and prices
+    *,
+    ax: Axes | None = None,  # where to draw; a new figure by default
+) -> Axes:
+    "Draw the lines of a certificate as bars, with the lower bound and a single cluster."
+    names, values = zip(*certificate.proof)
+    ax = (
+        plt.subplots(figsize=(7, 0.9 + 0.45 * len(names)), layout="constrained")[1]
+        if ax is None
+        else ax
+    )
+    one = certificate.one_cluster_price * certificate.reference_cost
+    marks = {"no clustering below": (certificate.lower_bound, "--"), "one cluster": (one, ":")}
+    marks = {name: m for name, m in marks.items() if 0 < m[0] < np.inf}
+    known = [v for v in [*values, *(m[0] for m in marks.values())] if v > 0]
+    low, high = min(known, default=1.0) / 2, max(known, default=1.0) * 4
+    ax.barh(range(len(names)), np.maximum(values, low), left=0, color=PALETTE[0], height=0.6)
+    for i, value in enumerate(values):
+        ax.text(max(value, low), i, f" {value:.4g}", va="center", size=9)
+    for name, (value, style) in marks.items():
+        ax.axvline(value, color="#333333", ls=style, lw=1, label=name)
+    ax.set(xscale="log", xlim=(low, high), xlabel="cost")
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.spines[["top", "right"]].set_visible(False)
+    if marks:
+        ax.legend(loc="upper right", fontsize=8)
     return ax
 
 # %% ../nbs/90_plot.ipynb #7b70d98d

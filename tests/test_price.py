@@ -1,0 +1,147 @@
+"""Certificates hold what they promise: on many random data sets, for every kernel that has a chain of bounds."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM
+from kxbook.gram import as_gram
+from kxbook.imm import kernel_imm
+from kxbook.kernel import chi2, distance, epsilon, gaussian, hellinger, intersection, laplace, linear, taylor
+from kxbook.kkmeans import best_partition
+from kxbook.price import Run, best_tree, certify, kernel_cost, optimal_cut, relaxed_bound, spectral_bound
+
+
+def cauchy(t):
+    return 1 / (1 + t**2)
+
+
+CHAINS = {
+    "gaussian root": (gaussian(0.5), "root", 6),
+    "gaussian taylor": (gaussian(0.5), "taylor", 6),
+    "gaussian landmark": (gaussian(0.5), "landmark", 6),
+    "laplace exact": (laplace(1.0), "exact", 6),
+    "laplace landmark": (laplace(1.0), "landmark", 6),
+    "cauchy landmark": (distance(cauchy), "landmark", 6),
+    "other taylor": (taylor(lambda z: np.sqrt(1 - z**2), lambda u: 1 / (1 - u)), "taylor", 6),
+    "linear": (linear(), "coordinate", 5),
+    "hellinger": (hellinger(), "exact", 5),
+    "intersection": (intersection(), "exact", 5),
+    "chi2 quadrature": (chi2(), "quadrature", 5),
+    "chi2 riemann": (chi2(), "riemann", 5),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_lines_are_in_order_on_a_thousand_data_sets(name):
+    kernel, surrogate, lines = CHAINS[name]
+    for seed in range(1000):
+        rng = np.random.default_rng(seed)
+        n, d, k = rng.integers(3, 11), rng.integers(1, 4), rng.integers(1, 4)
+        X = rng.uniform(0, 0.9 if name == "other taylor" else 3, size=(n, d)).round(rng.integers(0, 3))
+        X = np.minimum(X, 0.9) if name == "other taylor" else X
+        labels = np.r_[np.arange(k), rng.integers(0, k, size=n - k)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # centres that coincide
+            tree, steps = kernel_imm(X, labels, kernel, surrogate, candidates=("all", "midpoints")[seed % 2])
+        run = Run(surrogate, 5, np.zeros(d), steps, tree.predict(X))
+        c = certify(as_gram(kernel, X), X, kernel, (np.arange(n), labels, np.ones(n)), tree.predict(X), run=run)
+        values = [line.value for line in c.proof]
+        assert len(values) == lines
+        assert all(a <= b for a, b in zip(values, values[1:])), (seed, c.proof)
+        assert np.isclose(values[0], kernel_cost(kernel(X), tree.predict(X)), atol=1e-9)
+
+
+MODELS = [
+    lambda k: KernelIMM(k, kernel="laplace", random_state=0),
+    lambda k: KernelExKMC(k, kernel="gaussian", random_state=0),
+    lambda k: KernelExpand(k, base="empty", random_state=0),
+    lambda k: IMM(k, random_state=0),
+]
+
+
+def test_price_upper_is_above_the_price_of_explainability():
+    tight = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        n, k = rng.integers(4, 10), rng.integers(2, 4)
+        X = rng.normal(size=(n, 2)).round(1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = MODELS[seed % 4](k).fit(X)
+        c, name = model.certificate(), getattr(model, "kernel", "linear")
+        K = {"laplace": laplace, "gaussian": gaussian}[name](model.gamma_)(X) if name != "linear" else linear()(X)
+        best = best_partition(K, k)[1]
+        assert c.lower_bound <= best + 1e-9 and c.cost == model.cost_ and c.price == model.price_
+        if best > 1e-9:
+            assert c.price_upper >= model.cost_ / best - 1e-9 and model.cost_ / best >= 1 - 1e-9
+        tight += bool(best > 1e-9 and c.lower_bound > 0.8 * best)
+    assert tight > 100  # the bound is worth something
+
+
+def test_bounds_of_indefinite_kernels_may_be_negative():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        X = rng.integers(0, 4, size=(7, 2)).astype(float)
+        K = epsilon(1.5)(X)
+        assert spectral_bound(K, 3) <= best_partition(K, 3)[1] + 1e-9
+        assert relaxed_bound(K, 3) <= best_partition(K, 3)[1] + 1e-9
+
+
+def test_weights_are_copies():
+    rng = np.random.default_rng(1)
+    X, w = rng.normal(size=(12, 2)), rng.integers(1, 4, size=12)
+    K, copies = gaussian()(X), np.repeat(np.arange(12), w)
+    L = K[np.ix_(copies, copies)]
+    labels = rng.integers(0, 3, size=12)
+    assert np.isclose(kernel_cost(K, labels, w), kernel_cost(L, labels[copies]))
+    assert np.isclose(spectral_bound(K, 3, w), spectral_bound(L, 3))
+    streamed = as_gram(gaussian(), X, "streamed")
+    assert np.isclose(kernel_cost(streamed, labels, w), kernel_cost(K, labels, w))
+    features = as_gram(linear(), X)
+    assert np.isclose(kernel_cost(features, labels, w), kernel_cost(linear()(X), labels, w))
+    assert np.isclose(spectral_bound(features, 2, w), spectral_bound(linear()(X), 2, w))
+
+
+@pytest.mark.parametrize("model", [KernelIMM(3, random_state=0), KernelExKMC(3, random_state=0), IMM(3, bins=16, random_state=0), KernelIMM(3, gram="nystroem", rank=40, random_state=0), KernelIMM(3, surrogate="taylor", order="auto", random_state=0)])
+def test_certificates_survive_pickling_and_copies_of_rows(model):
+    rng = np.random.default_rng(2)
+    X = np.vstack([rng.normal(size=(60, 2)) + 4 * c for c in range(3)])
+    X = np.vstack([X, X[:50]])
+    model.fit(X)
+    c = model.certificate()
+    again = pickle.loads(pickle.dumps(model)).certificate()
+    assert again.proof == c.proof and again.lower_bound == c.lower_bound
+    values = [line.value for line in c.proof]
+    assert all(a <= b for a, b in zip(values, values[1:]))
+    assert "http" not in c._repr_html_() and str(c).startswith("The tree's clusters")
+    assert bool(c.notes) == (getattr(model, "bins", None) == 16 or getattr(model, "gram", "") == "nystroem")
+
+
+def test_edge_cases():
+    X = np.arange(6.0)[:, None]
+    one = KernelIMM(1, random_state=0).fit(X).certificate()
+    assert one.price == 1 and np.isnan(one.normalised_price) and one.price_upper >= 1
+    own = KernelIMM(6, random_state=0).fit(X)
+    assert own.cost_ == 0 and own.price_ == 1 and own.certificate().one_cluster_price == np.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        equal = KernelIMM(2, random_state=0).fit(np.ones((5, 2))).certificate()
+    assert equal.cost == 0 and equal.price == 1 and equal.words()
+    given = KernelIMM().fit(X, reference_labels=[0, 1, 0, 1, 0, 1]).certificate()
+    assert given.price_upper >= given.price
+
+
+def test_the_best_tree_is_never_beaten():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, k = rng.integers(0, 6, size=(12, 2)).astype(float), 2 + seed % 2
+        kernel = (gaussian(0.2), laplace(0.5), linear())[seed % 3]
+        K = kernel(X)
+        best = kernel_cost(K, best_tree(K, X, k).predict(X))
+        labels = best_partition(K, k)[0]
+        if len(np.unique(labels)) == k:
+            assert best <= kernel_cost(K, kernel_imm(X, labels, kernel)[0].predict(X)) + 1e-9
+        if k == 2:
+            assert np.isclose(best, kernel_cost(K, optimal_cut(K, X).predict(X)))
