@@ -6,7 +6,7 @@ from pathlib import Path as _Path
 __version__ = "0.1.0"
 
 # Where each public name is defined. Modules are imported on first use, so that `import kxbook` is quick.
-_HOME = {"Kernel": "kernel", "KernelKMeans": "estimators", "IMM": "estimators", "KernelIMM": "estimators", "KernelExKMC": "estimators", "KernelExpand": "estimators", "Tree": "tree", "Cut": "tree", "Certificate": "price"}
+_HOME = {"Kernel": "kernel", "KernelKMeans": "estimators", "IMM": "estimators", "KernelIMM": "estimators", "KernelExKMC": "estimators", "KernelExpand": "estimators", "KernelTree": "search", "Tree": "tree", "Cut": "tree", "Certificate": "price"}
 _MODULES = sorted(p.stem for p in _Path(__file__).parent.glob("[a-z]*.py"))
 __all__ = [*_HOME]
 

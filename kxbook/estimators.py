@@ -571,7 +571,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         else:
             first, total, place = distinct_rows(X + 0.0, np.ones(len(X)))
             points = X[first]
-        gram, self.gamma_, _ = _kernel_gram(
+        gram, self.gamma_, self._indefinite = _kernel_gram(
             getattr(self, "kernel", "linear"),
             getattr(self, "gamma", "scale"),
             points,
@@ -580,6 +580,9 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
             how=getattr(self, "gram", "auto"),
             rank=getattr(self, "rank", 200),
         )
+        gamma = getattr(self, "gamma", "scale") if self.gamma_ is None else self.gamma_
+        self._kernel = as_kernel(getattr(self, "kernel", "linear"), gamma)
+        self._how = getattr(self, "gram", "auto")
         if not given:
             labels = self._cluster(gram, total, rng)[place]
         reference, self._base = _Reference(gram, place, labels), None
@@ -603,11 +606,6 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
     def _sums(self, reference: _Reference, ends: NDArray, m: int, total: NDArray) -> NDArray:
         "What each label costs, summed over the points that end at each node."
         return reference.distances_at(ends, m, total)
-
-    def _fitted_kernel(self) -> Kernel:
-        "The kernel, with the width that was used."
-        gamma = getattr(self, "gamma", "scale") if self.gamma_ is None else self.gamma_
-        return as_kernel(getattr(self, "kernel", "linear"), gamma)
 
     def _cluster(self, gram: Gram, total: NDArray, rng: np.random.Generator) -> NDArray:
         "Labels of the distinct points by kernel k-means; fewer points than clusters warn."
@@ -713,18 +711,17 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
             Costs, prices, bounds, and the lines of the proof in numbers.
         """
         check_is_fitted(self)
-        kernel, points = self._fitted_kernel(), self._points
+        kernel, points = self._kernel, self._points
         if self._features is None:
-            gram = as_gram(kernel, points, getattr(self, "gram", "auto"))
+            gram = as_gram(kernel, points, self._how)
         else:
             gram = LowRankGram(self._features(points), self._features)
         run = None
         if self._base is not None:
-            tree, surrogate, order, steps, binned = self._base
-            shift = axis_shifts(points, getattr(self, "shift", 0.0))
-            run = Run(surrogate, order, shift, steps, tree.predict(points), binned)
+            tree, *how, binned = self._base
+            run = Run(*how, tree.predict(points), binned)
         found = self.tree_.predict(points)
-        options = dict(run=run, grown=self._grown, bound=bound)
+        options = dict(run=run, grown=self._grown, bound=bound, indefinite=self._indefinite)
         return certify(gram, points, kernel, self._items, found, **options)
 
     def export_text(self, feature_names=None) -> str:
@@ -750,14 +747,14 @@ def _imm_tree(model, kernel: Kernel, X: NDArray, total: NDArray, reference: _Ref
     order, shift = getattr(model, "order", 5), getattr(model, "shift", "auto")
     if order == "auto":
         order = 5
-        if surrogate == "taylor" and kernel.name == "gaussian":
+        if surrogate == "taylor" and kernel.name == "gaussian" and reference.cost > 0:
             columns = (X - axis_shifts(X, shift)).T
             columns = [np.repeat(x, total.astype(int)) for x in columns]
             order = taylor_order(columns, kernel.gamma, reference.cost)
     options = dict(order=order, shift=shift, candidates=model.candidates)
     bins = check_bins(model.bins, len(X))
     tree, steps = kernel_imm(X, reference.counts, kernel, surrogate, bins=bins, **options)
-    model._base = tree, surrogate, order, steps, bins is not None
+    model._base = tree, surrogate, order, axis_shifts(X, shift), steps, bins is not None
     return tree
 
 # %% ../nbs/13_estimators.ipynb #94f2b0e3
@@ -943,7 +940,7 @@ class KernelIMM(_TreeClusterer):
 
     def _explain(self, points: NDArray, total: NDArray, reference: _Reference) -> Tree:
         "Grow the tree."
-        return _imm_tree(self, self._fitted_kernel(), points, total, reference)
+        return _imm_tree(self, self._kernel, points, total, reference)
 
 # %% ../nbs/13_estimators.ipynb #83025b6f
 class KernelExKMC(KernelIMM):
@@ -1084,7 +1081,7 @@ class KernelExKMC(KernelIMM):
         "Grow the tree."
         tree = None
         if self.base == "imm":
-            tree = _imm_tree(self, self._fitted_kernel(), points, total, reference)
+            tree = _imm_tree(self, self._kernel, points, total, reference)
         leaves = 2 * reference.k if self.max_leaves is None else self.max_leaves
         options = dict(cuts=self.cuts, bins=self.bins, quiet=self.max_leaves is None)
         return grow(points, self._costs(total, reference), leaves, tree, **options)

@@ -65,6 +65,7 @@ class _Leaf:
     state: object  # what is needed to find cuts
     gain: int = -1  # of the best cut, in units; -1 if there is none
     cut: tuple[int, int, int] | None = None  # axis, first and last code of the best cut
+    depth: int = 0  # cuts above it
 
 
 def _best_cut(grower, leaf: _Leaf, threshold: bool, lowest: NDArray) -> None:
@@ -117,6 +118,7 @@ def grow(
     cuts: str = "interval",  # "interval", or "threshold" for one-sided cuts only
     bins: int | str | None = None,  # number of bins, None for exact, "auto" by size
     quiet: bool = False,  # no warning if no leaf is worth splitting any more
+    max_depth: int | None = None,  # most cuts on the way to a leaf
 ) -> Tree:
     "Split the leaf and by the cut of largest gain, up to `max_leaves` leaves; join brothers."
     X = check_points(X)
@@ -129,7 +131,8 @@ def grow(
     nodes, leaves = _begin(grower, tree, X)
 
     def look(leaf: _Leaf) -> _Leaf:
-        _best_cut(grower, leaf, cuts == "threshold", lowest)
+        if max_depth is None or leaf.depth < max_depth:
+            _best_cut(grower, leaf, cuts == "threshold", lowest)
         return leaf
 
     leaves = [look(leaf) for leaf in leaves]
@@ -168,11 +171,14 @@ def _begin(grower, tree: Tree | None, X: NDArray) -> tuple[list[list], list[_Lea
         tree.nodes_of(X),
         [],
     )
-    root = grower.root()
+    root, depth = grower.root(), np.zeros(len(nodes), dtype=int)
+    for node in np.flatnonzero(tree.left >= 0):  # children come after their parents
+        depth[[tree.left[node], tree.right[node]]] = depth[node] + 1
     for node in np.flatnonzero(tree.left < 0):
         inside = ends == node
         left, right = np.flatnonzero(inside), np.flatnonzero(~inside)
-        leaves.append(_Leaf(int(node), left, grower.divide(root, inside, left, right)[0]))
+        state = grower.divide(root, inside, left, right)[0]
+        leaves.append(_Leaf(int(node), left, state, depth=int(depth[node])))
     return nodes, leaves
 
 
@@ -185,7 +191,8 @@ def _divide(grower, leaf: _Leaf, node: int, n: int) -> tuple[_Leaf, _Leaf]:
     inside = np.zeros(n, dtype=bool)
     inside[left] = True
     states = grower.divide(leaf.state, inside, left, right)
-    return _Leaf(node, left, states[0]), _Leaf(node + 1, right, states[1])
+    below = dict(depth=leaf.depth + 1)
+    return _Leaf(node, left, states[0], **below), _Leaf(node + 1, right, states[1], **below)
 
 
 def _check_grow(n: int, rows: int, max_leaves: int, tree: Tree | None, cuts: str) -> None:

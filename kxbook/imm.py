@@ -137,8 +137,9 @@ def _fewest(code, label, count, Phi, mu, peaks, gaps, here, midpoints):
         column = Phi[j]
         centres = here[np.argsort(-mu[here, j])]
         peak = peaks[j]  # the smallest value is at one of the ends
-        size = max(abs(column[peak]), abs(column[0]), abs(column[m - 1]))
-        tol = 1e-12 * max(size, np.abs(mu[here, j]).max())
+        least = min(column[0], column[m - 1])
+        size = max(abs(column[peak]), abs(least))
+        tol = max(1e-12 * (column[peak] - least), 64 * 2.2e-16 * size)
         if mu[centres[0], j] - mu[centres[-1], j] <= tol:
             continue
         top = np.searchsorted(code, peak)  # an item beside the peak has the largest value

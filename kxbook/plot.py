@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 # %% auto #0
-__all__ = ['PALETTE', 'MARKERS', 'scatter', 'plot_partition', 'plot_tree', 'plot_certificate', 'Stepper']
+__all__ = ['PALETTE', 'MARKERS', 'scatter', 'plot_partition', 'plot_tree', 'plot_certificate', 'plot_tradeoff', 'Stepper']
 
 # %% ../nbs/90_plot.ipynb #d37e03cc
 PALETTE = "#0072B2 #D55E00 #009E73 #CC79A7 #56B4E9 #E69F00 #F0E442".split()  # one per cluster
@@ -174,6 +174,34 @@ def plot_certificate(
     ax.spines[["top", "right"]].set_visible(False)
     if marks:
         ax.legend(loc="upper right", fontsize=8)
+    return ax
+
+# %% ../nbs/90_plot.ipynb #90d8bd72
+def plot_tradeoff(
+    leaves: ArrayLike,  # (m,) numbers of leaves
+    curves: dict[str, ArrayLike],  # (m,) values by name, NaN where there is none
+    *,
+    ylabel: str = "price",  # what the values are
+    ax: Axes | None = None,  # where to draw; a new figure by default
+) -> Axes:
+    "Draw values against the number of leaves, one curve for each name."
+    leaves = np.asarray(leaves)
+    ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")[1] if ax is None else ax
+    for i, (name, values) in enumerate(curves.items()):
+        if np.shape(values) != leaves.shape:
+            raise ValueError(
+                f"The curve {name!r} must have one value for each of the {leaves.size} numbers "
+                f"of leaves. Got shape {np.shape(values)}."
+            )
+        look = dict(color=PALETTE[i % len(PALETTE)], marker=MARKERS[i % len(MARKERS)], ms=5)
+        ax.plot(leaves, values, **look, label=str(name))
+    if ylabel == "price":
+        ax.axhline(1, color="#777777", ls=":", lw=1, zorder=0)  # the clusters it explains
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set(xlabel="leaves", ylabel=ylabel)
+    ax.spines[["top", "right"]].set_visible(False)
+    if len(curves) > 1:
+        ax.legend(fontsize=8)
     return ax
 
 # %% ../nbs/90_plot.ipynb #7b70d98d

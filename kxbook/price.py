@@ -104,10 +104,12 @@ def price_of(
     cost: float,  # cost of the tree's clusters
     reference: float,  # cost that it is compared with
 ) -> float:
-    "How many times the reference the tree costs; 0/0 is 1, and c/0 is infinite."
+    "How many times the reference the tree costs; 0/0 is 1, c/0 infinite; NaN if it is negative."
     if reference > 0:
         return cost / reference
-    return 1.0 if cost <= 0 else float("inf")
+    if cost == reference:
+        return 1.0
+    return float("inf") if reference == 0 and cost > 0 else float("nan")
 
 
 def normalised_price(
@@ -137,7 +139,10 @@ def _rough_eigenvectors(operator, m: int, rng: np.random.Generator) -> NDArray:
 
 def _largest_sum(operator, r: int, rng: np.random.Generator) -> float:
     "At least the sum of the positive ones of the r largest eigenvalues, but for FAILURE."
-    Q = _rough_eigenvectors(operator, min(2 * r + 8, operator.shape[0] // (PASSES + 1)), rng)
+    most = min(
+        operator.shape[0] // (PASSES + 1), 200
+    )  # columns; more clusters get less of a bound
+    Q = _rough_eigenvectors(operator, min(2 * r + 8, most), rng)
     AQ = operator @ Q
     Theta, R = Q.T @ AQ, AQ - Q @ (Q.T @ AQ)
     G, scale = rng.normal(size=(len(Q), PROBES)), 0.0
@@ -153,7 +158,7 @@ def _largest_sum(operator, r: int, rng: np.random.Generator) -> float:
     sums = []
     for eps in np.linalg.norm(Theta, 2) * np.geomspace(1e-8, 1, 50):
         values = np.linalg.eigvalsh(Theta + R.T @ R / eps)[::-1][:r]
-        sums.append(np.maximum(values, beta + eps).sum())
+        sums.append(np.maximum(values, beta + eps).sum() + (r - len(values)) * (beta + eps))
     return float(min(sums))
 
 
@@ -198,6 +203,8 @@ def relaxed_bound(
     "A tighter bound than `spectral_bound`, by a semidefinite relaxation; for small data."
     gram = _as_gram(K)
     n, w = gram.n, _weights(weights, gram.n)
+    if k < 1:
+        raise ValueError(f"The 'k' parameter must be at least 1. Got {k}.")
     if n > RELAXED_UP_TO:
         raise ValueError(
             f"The relaxation is for at most {RELAXED_UP_TO} points. Got {n}. "
@@ -301,6 +308,8 @@ class Certificate:
     reasons: tuple[str, ...]  # why each line is at most the next
     base_proof: tuple[Line, ...] = ()  # for a grown tree: the chain of the tree it grew from
     notes: tuple[str, ...] = ()  # what is approximate, and what is not promised
+    worst_case: float = float("nan")  # the last line, if a theorem promises it
+    n_clusters: int = 1  # of the reference
 
     def words(self) -> str:
         "What the numbers mean, for a reader who is no mathematician."
@@ -320,15 +329,19 @@ class Certificate:
 
 # %% ../nbs/11_price.ipynb #e74785c2
 def _percent(share: float) -> str:
-    "A share in per cent, with as many digits as matter."
+    "A share in per cent, or as a factor if it is large, with as many digits as matter."
+    if share >= 10:
+        return f"{share + 1:.0f} times as much, or {100 * share:.0f}%"
+    if 0 < share < 1e-4:
+        return "less than 0.01%"
     return f"{100 * share:.2g}%" if abs(share) < 0.1 else f"{100 * share:.0f}%"
 
 
 def _words(c: Certificate) -> str:
     "A certificate in sentences."
     mine = "The tree's clusters"
-    if c.price == np.inf:
-        said = ["The reference clusters cost nothing, those of the tree do."]
+    if not np.isfinite(c.price):
+        said = [f"{mine} cost {c.cost:.6g}, the reference {c.reference_cost:.6g}."]
     elif abs(c.price - 1) < 5e-6:
         said = [f"{mine} cost as much as the clusters it explains."]
     elif c.price < 1:
@@ -338,24 +351,22 @@ def _words(c: Certificate) -> str:
         said = [f"{mine} cost {_percent(c.price - 1)} more than those it explains."]
     if np.isfinite(c.price_upper):
         said.append(
-            f"They cost at most {_percent(c.price_upper - 1)} more than the best clustering there "
-            f"is: no clustering costs less than {c.lower_bound:.6g}."
+            f"They cost at most {_percent(c.price_upper - 1)} more than the best clustering into "
+            f"{c.n_clusters} clusters can: none costs less than {max(c.lower_bound, 0.0):.6g}."
         )
     else:
-        said.append(
-            "How far that is from the best clustering is not known: the lower bound is zero."
-        )
+        said.append("How far that is from the best is not known: the lower bound says nothing.")
     if np.isfinite(c.normalised_price):
-        lost = _percent(max(c.normalised_price, 0.0))
-        said.append(
-            f"All points in one cluster would cost {_percent(c.one_cluster_price - 1)} more than "
-            f"the reference; the tree gives up {lost} of what clustering has gained."
+        one = f"All points in one cluster would cost {_percent(c.one_cluster_price - 1)} more"
+        lost = (
+            f"; the tree gives up {_percent(c.normalised_price)} of what clustering has gained."
         )
-    last = c.proof[-1]
-    if last.name.startswith(("B ", "(1 + ")):
-        said.append(f"In the worst case the theory allows a cost of {last.value:.6g}.")
-    else:
-        said.append("There is no worst-case promise for this tree.")
+        said.append(f"{one} than the reference{lost if c.normalised_price >= 0 else '.'}")
+    if np.isnan(c.worst_case):
+        return " ".join([*said, "There is no worst-case promise for this tree."])
+    said.append(f"In the worst case the theory allows a cost of {c.worst_case:.6g}.")
+    if c.worst_case >= c.one_cluster_price * c.reference_cost:
+        said.append("That is more than one cluster costs, so here it promises nothing.")
     return " ".join(said)
 
 # %% ../nbs/11_price.ipynb #e8ff4c88
@@ -403,20 +414,25 @@ class Run:
     times: int = 1  # how often a mistake may be paid: k - 1 times in a tree grown by labels
 
 
+def _far(far: NDArray, step: Step) -> float:
+    "D(u): the largest squared distance of two centres at a node."
+    return max(float(far[np.ix_(step.centres, step.centres)].max()), 1e-300)
+
+
 def _paid(run: Run, far: NDArray) -> float:
     "Σ t(u) D(u), for squared distances of the centres, as often as mistakes are paid."
-    each = [s.mistakes * max(far[np.ix_(s.centres, s.centres)].max(), 0.0) for s in run.steps]
-    return run.times * sum(each)
+    return run.times * sum(s.mistakes * _far(far, s) for s in run.steps)
 
 
-def _ordered(lines: list[Line]) -> tuple[Line, ...]:
-    "The lines, where one that is below its predecessor by rounding alone is lifted to it."
+def _ordered(lines: list[Line], slack: float) -> list[Line]:
+    "The lines up to where one falls; what rounding explains, at most `slack`, is lifted."
     done: list[Line] = []
     for line in lines:
         last = done[-1].value if done else -np.inf
-        near = last - 1e-9 * max(abs(last), 1.0) <= line.value < last
-        done.append(Line(line.name, last) if near else line)
-    return tuple(done)
+        if line.value < last - slack:
+            break
+        done.append(Line(line.name, max(float(line.value), last)))
+    return done
 
 
 def _feature_error(kernel: Kernel, Phi: NDArray, z: NDArray, block: int = 1000) -> float:
@@ -526,7 +542,7 @@ def _landmark_chain(
         "every mistake moves a point by at most D(u)",
     ]
     if whole:
-        one = _quotient(far, apart)
+        one = max([_far(far, s) / _far(apart, s) for s in run.steps if s.mistakes], default=1.0)
         kappa = one * _quotient(out, away)
         kappa *= run.times
         worst = (1 + np.sqrt(2 * k * (k - 1) * kappa)) ** 2
@@ -557,44 +573,86 @@ AXIS_UP_TO = 20_000  # distinct values of a column up to which the kernel of an 
 
 
 def _imm_chain(
-    gram: Gram, X: NDArray, kernel: Kernel, run: Run, items: tuple, weights: NDArray
-) -> tuple[tuple[Line, ...], list[str], list[str]]:
-    "Lines, reasons and notes for the labels of a run of Kernel IMM."
+    gram: Gram,
+    X: NDArray,
+    kernel: Kernel,
+    run: Run,
+    items: tuple,
+    costs: tuple,
+    weights: NDArray,
+) -> tuple[list[Line], list[str], list[str], bool]:
+    "Lines, reasons, notes, and whether the last line is the theorem's, for a run's labels."
     rows, label, count = items
     k, points = int(label.max()) + 1, np.arange(gram.n)
-    cost, reference = (
-        kernel_cost(gram, run.labels, weights),
-        kernel_cost(gram, label, count, rows),
-    )
     axes = _axes(X, [(rows, label, count, k), (points, run.labels, weights, k)])
+    notes = _obstacles(gram, kernel, axes, run)
     most = max(len(axis.values) for axis in axes)
-    additive, few = kernel.combine == "sum", most <= MOST_KNOTS
-    quantiles = (
-        run.surrogate in ("exact", "landmark") and kernel.name != "hellinger" and not few
-    )
-    notes = []
+    additive = kernel.combine == "sum"
+    quantiles = run.surrogate in ("exact", "landmark") and most > MOST_KNOTS
+    quantiles = quantiles and kernel.name != "hellinger"
+    limit = 3000 if kernel.name == "chi2" else np.inf if additive else AXIS_UP_TO
+    if most > limit or (quantiles and additive) or not _normal(kernel, axes):
+        return (
+            [Line("cost(T)", costs[0])],
+            [],
+            notes or ["The chain is not computed here."],
+            False,
+        )
+    rest = kernel, axes, run, *costs
+    if run.surrogate == "landmark" or quantiles:
+        lines, reasons = _landmark_chain(*rest, (rows, label), not notes)
+    else:
+        lines, reasons = _feature_chain(*rest, k, not notes)
+    slack = 10 * gram.precision * len(axes) * float(weights @ np.abs(gram.diag))
+    kept = _ordered(lines, slack)
+    if len(kept) < len(lines):
+        notes = [
+            *notes,
+            "Costs are below the precision of the arithmetic: the chain ends there.",
+        ]
+    return kept, reasons[: len(kept) - 1], notes, not notes
+
+
+def _normal(kernel: Kernel, axes: list[_Axis]) -> bool:
+    "Whether a product kernel has the value 1 at each point with itself, on every axis."
+    if kernel.combine == "sum":
+        return True
+    return all(np.allclose(kernel.diag(a.values[:, None]), 1, rtol=0, atol=1e-9) for a in axes)
+
+
+def _obstacles(gram: Gram, kernel: Kernel, axes: list[_Axis], run: Run) -> list[str]:
+    "Why the last lines of the theorem do not hold, if so."
+    most, found = max(len(axis.values) for axis in axes), []
     if run.binned:
-        notes.append(
+        found.append(
             "Columns were rounded to bins: the last lines of the theorem need bins=None."
         )
-    elif quantiles:
-        notes.append(
+    if (
+        run.surrogate in ("exact", "landmark")
+        and kernel.name != "hellinger"
+        and most > MOST_KNOTS
+    ):
+        found.append(
             f"A column has more than {MOST_KNOTS} distinct values: its features are at quantiles, "
             "for which the last lines of the theorem do not hold."
         )
-    if (most > AXIS_UP_TO and not additive) or (quantiles and additive):
-        return (
-            (Line("cost(T)", cost),),
-            [],
-            [*notes, "The chain is not computed for so many values."],
+    if isinstance(gram, LowRankGram) and kernel.name != "linear":
+        found.append(
+            "All costs are those of a low-rank approximation of the kernel, and the last lines of "
+            "the theorem need the kernel itself."
         )
-    whole = not notes
-    if run.surrogate == "landmark" or quantiles:
-        chain = _landmark_chain(kernel, axes, run, cost, reference, (rows, label), whole)
-    else:
-        chain = _feature_chain(kernel, axes, run, cost, reference, k, whole)
-    lines = [Line(name, float(value)) for name, value in chain[0]]
-    return _ordered(lines), chain[1], notes
+    if not _normal(kernel, axes):
+        found.append(
+            "The kernel is not 1 at each point with itself: the theorem does not apply."
+        )
+    few = [axis.values[:MOST_KNOTS] for axis in axes]
+    if kernel.name == "distance" and any(kernel.axis(z).min() < -1e-12 for z in few):
+        found.append("The kernel has negative values: the last lines do not hold.")
+    if kernel.name == "taylor" and np.any(run.shift):
+        found.append(
+            "A Taylor kernel that is shifted is another kernel: the lines are about that."
+        )
+    return found
 
 
 def _table_costs(gram: Gram, items: tuple, weights: NDArray, several: list[NDArray]) -> list:
@@ -615,8 +673,9 @@ def certify(
     labels: NDArray,  # (n,) labels of the points by the tree
     *,
     run: Run | None = None,  # the run of Kernel IMM that the tree comes from
-    grown: str | None = None,  # "distances" or "labels": by which table it was grown
+    grown: str | None = None,  # "distances", "labels" or "search": how it came from that tree
     bound: str = "spectral",  # lower bound: "spectral", or the tighter "relaxed" for small data
+    indefinite: bool = False,  # whether the kernel is known not to be positive semidefinite
 ) -> Certificate:
     "The certificate of a tree: price, bounds, and the proof in numbers."
     if bound not in BOUNDS:
@@ -628,47 +687,62 @@ def certify(
     cost, reference = kernel_cost(gram, labels, weights), kernel_cost(gram, label, count, rows)
     low = BOUNDS[bound](gram, k, weights)
     one = price_of(kernel_cost(gram, np.zeros(gram.n, int), weights), reference)
-    price, notes, base = price_of(cost, reference), [], ()
-    lines, reasons = [Line("cost(T)", cost)], []
-    if run is None:
-        notes.append(
-            "A tree that was not grown from one of Kernel IMM has no worst-case bound."
-        )
-    else:
-        lines, reasons, notes = _imm_chain(gram, X, kernel, run, items, weights)
+    price, base = price_of(cost, reference), ()
+    lines, reasons, whole = [Line("cost(T)", cost)], [], False
+    notes = ["A tree that was not grown from one of Kernel IMM has no worst-case bound."]
+    if run is not None:
+        start = kernel_cost(gram, run.labels, weights) if grown else cost
+        given = gram, X, kernel, run, items
+        lines, reasons, notes, whole = _imm_chain(*given, (start, reference), weights)
     if grown and run is not None:
         base = tuple(Line(line.name.replace("(T)", "(T₀)"), line.value) for line in lines)
-        if grown == "labels":
+        if grown == "search":
+            lines, base = [Line("cost(T)", cost), *base], ()
+            reasons = ["the search never ends above its starts", *reasons]
+        elif grown == "labels":
             run = replace(run, labels=labels, times=max(k - 1, 1))
-            lines, reasons, _ = _imm_chain(gram, X, kernel, run, items, weights)
+            given = gram, X, kernel, run, items
+            lines, reasons, notes, whole = _imm_chain(*given, (cost, reference), weights)
         else:
-            kept = [line for line in lines if "ost(C)" in line.name or "ostᵢ(C)" in line.name]
-            survives = kernel.combine == "sum" and kernel.name != "chi2"
-            kept = kept if survives else []
-            sums = _table_costs(gram, items, weights, [labels, run.labels])
-            names = "Σ ‖ψ(x) - c(T(x))‖²", "Σ ‖ψ(x) - c(T₀(x))‖²"
-            reasons = [
-                "own means are the best",
-                "no step of the growth raised it",
-                *(["every mistake moves a point by at most D(u)"] if kept else []),
-                *reasons[len(lines) - len(kept) :],
-            ]
-            lines = [Line("cost(T)", cost), *map(Line, names, sums), *kept]
-    if isinstance(gram, LowRankGram) and kernel.name != "linear":
-        notes.append("All costs are those of a low-rank approximation of the kernel.")
+            lines, reasons, whole = _kept_by_growth(
+                gram, kernel, items, labels, run, lines, reasons, whole
+            )
+            lines = [Line("cost(T)", cost), *lines]
+    if bound == "spectral" and gram.n > DENSE_UP_TO and not isinstance(gram, LowRankGram):
+        notes = [*notes, f"The lower bound holds but for a probability of {FAILURE:g}."]
+    if indefinite:
+        notes = [*notes, "The kernel is not positive semidefinite: there is no feature space."]
+    upper = cost / low if low > 0 else 1.0 if cost == 0 and not indefinite else float("inf")
+    slack = 10 * gram.precision * X.shape[1] * float(weights @ np.abs(gram.diag))
+    proof = _ordered(lines, slack)
     return Certificate(
         cost,
         reference,
         price,
         low,
-        price_of(cost, low),
+        upper,
         one,
         normalised_price(price, one),
-        _ordered(lines),
-        tuple(reasons),
+        tuple(proof),
+        tuple(reasons[: len(proof) - 1]),
         base,
         tuple(notes),
+        proof[-1].value if whole and len(proof) == len(lines) else float("nan"),
+        k,
     )
+
+
+def _kept_by_growth(gram, kernel, items, labels, run, lines, reasons, whole: bool) -> tuple:
+    "Lines above the cost of a tree grown by distances, reasons, and whether the last is a promise."
+    weights = np.bincount(items[0], items[2], gram.n)
+    sums = _table_costs(gram, items, weights, [labels, run.labels])
+    found = [Line("Σ ‖ψ(x) - c(T(x))‖²", sums[0]), Line("Σ ‖ψ(x) - c(T₀(x))‖²", sums[1])]
+    said = ["own means are the best", "no step of the growth raised it"]
+    if kernel.combine != "sum" or kernel.name == "chi2":
+        return found, said, False
+    kept = [line for line in lines if "ost(C)" in line.name or "ostᵢ(C)" in line.name]
+    said += ["every mistake moves a point by at most D(u)"] if kept else []
+    return [*found, *kept], [*said, *reasons[len(lines) - len(kept) :]], whole
 
 # %% ../nbs/11_price.ipynb #1009359e
 class _Cuts(NamedTuple):
@@ -681,28 +755,29 @@ class _Cuts(NamedTuple):
     outside: NDArray  # (c,) cost of the one outside
 
 
-def _axis_cuts(K: NDArray, codes: NDArray) -> tuple:
+def _axis_cuts(K: NDArray, codes: NDArray, w: NDArray) -> tuple:
     "First and last code and the two costs, for the intervals that begin and end at data."
     order = np.argsort(codes, kind="stable")
     here, start = np.unique(codes[order], return_index=True)
-    K = K[np.ix_(order, order)]
+    w = w[order]
+    K = K[np.ix_(order, order)] * w[:, None] * w
     G = np.add.reduceat(np.add.reduceat(K, start, 0), start, 1)
     P = np.zeros((len(here) + 1, len(here) + 1))
     P[1:, 1:] = G.cumsum(0).cumsum(1)
     ends = np.r_[start, len(codes)]
-    D = np.r_[0.0, K.diagonal().cumsum()][ends]
+    D, size = (np.r_[0.0, v.cumsum()][ends] for v in (K.diagonal() / w, w))
     a, b = np.triu_indices(len(here))
     some = (b - a + 1 < len(here)) & ((b < len(here) - 1) | (a == 0))  # each division once
     a, b = a[some], b[some] + 1
     s = P[b, b] - 2 * P[a, b] + P[a, a]
     rest = P[-1, -1] - 2 * (P[b, -1] - P[a, -1]) + s
-    n, inside, trace = ends[-1], ends[b] - ends[a], D[b] - D[a]
+    n, inside, trace = size[-1], size[b] - size[a], D[b] - D[a]
     return here[a], here[b - 1], trace - s / inside, D[-1] - trace - rest / (n - inside)
 
 
-def _all_cuts(K: NDArray, columns: list) -> _Cuts:
-    "All interval cuts of some points, for columns given as their codes."
-    found = [_axis_cuts(K, codes) for codes in columns]
+def _all_cuts(K: NDArray, columns: list, w: NDArray) -> _Cuts:
+    "All interval cuts of some points, for columns given as their codes, and weights."
+    found = [_axis_cuts(K, codes, w) for codes in columns]
     axis = np.repeat(np.arange(len(found)), [len(f[0]) for f in found])
     return _Cuts(axis, *(np.concatenate(parts) for parts in zip(*found)))
 
@@ -721,11 +796,12 @@ def _check_optimal(K: ArrayLike, X: ArrayLike) -> tuple[NDArray, NDArray]:
 def optimal_cut(
     K: ArrayLike,  # (n, n) kernel matrix
     X: ArrayLike,  # (n, d) points
+    weights: ArrayLike | None = None,  # (n,) weights of the points; 1 by default
 ) -> Tree:
     "The tree of two leaves, by an interval cut, with the lowest kernel k-means cost."
     K, X = _check_optimal(K, X)
     columns = [encode(x) for x in X.T]
-    cuts = _all_cuts(K, [c.codes for c in columns])
+    cuts = _all_cuts(K, [c.codes for c in columns], _weights(weights, len(X)))
     if not len(cuts.axis):
         raise ValueError("All points are equal: there is nothing to cut.")
     total = cuts.inside + cuts.outside
@@ -736,16 +812,17 @@ def optimal_cut(
     return build_tree(nodes, {1: 0, 2: 1}, X.shape[1])
 
 # %% ../nbs/11_price.ipynb #04af65fd
-BEST_UP_TO = (0, 3000, 3000, 200, 40)  # points for which the best tree of k leaves is searched
+BEST_UP_TO = (0, 3000, 3000, 200, 25)  # points for which the best tree of k leaves is searched
 
 
 def best_tree(
     K: ArrayLike,  # (n, n) kernel matrix
     X: ArrayLike,  # (n, d) points
     k: int,  # number of leaves
+    weights: ArrayLike | None = None,  # (n,) weights of the points; 1 by default
 ) -> Tree:
     "The interval tree with k leaves, each a cluster, of lowest kernel k-means cost."
-    K, X = _check_optimal(K, X)
+    (K, X), w = _check_optimal(K, X), _weights(weights, len(X))
     if not (1 <= k < len(BEST_UP_TO) and len(X) <= BEST_UP_TO[k]):
         raise ValueError(
             f"best_tree is for at most 3 leaves and {BEST_UP_TO[3]} points, or 4 leaves and "
@@ -753,7 +830,7 @@ def best_tree(
         )
     columns = [encode(x) for x in X.T]
     codes = np.column_stack([c.codes for c in columns])
-    noise = 1e-12 * np.abs(K.diagonal()).sum()
+    noise = 1e-12 * float(w @ np.abs(K.diagonal()))
 
     def members(key: bytes) -> NDArray:
         return np.flatnonzero(np.frombuffer(key, dtype=bool))
@@ -761,7 +838,7 @@ def best_tree(
     @lru_cache(maxsize=None)
     def low(key: bytes, j: int) -> float:
         rows = members(key)
-        return spectral_bound(K[np.ix_(rows, rows)], j)
+        return spectral_bound(K[np.ix_(rows, rows)], j, w[rows])
 
     def keys(key: bytes, axis: int, a: int, b: int) -> tuple[bytes, bytes]:
         here = np.frombuffer(key, dtype=bool)
@@ -772,9 +849,9 @@ def best_tree(
     def search(key: bytes, j: int) -> tuple[float, tuple | None]:
         "Lowest cost with at most j leaves, and the cut, the sides and their numbers of leaves."
         rows = members(key)
-        part = K[np.ix_(rows, rows)]
-        best = float(np.trace(part) - part.sum() / len(rows)), None
-        cuts = _all_cuts(part, list(codes[rows].T))
+        part, v = K[np.ix_(rows, rows)], w[rows]
+        best = float(v @ part.diagonal() - v @ part @ v / v.sum()), None
+        cuts = _all_cuts(part, list(codes[rows].T), v)
         if j == 1 or not len(cuts.axis):
             return best
         total = cuts.inside + cuts.outside
@@ -787,7 +864,7 @@ def best_tree(
         for c in np.argsort(total, kind="stable"):  # good cuts first, so that much is pruned
             cut = int(cuts.axis[c]), int(cuts.first[c]), int(cuts.last[c])
             alone = float(cuts.inside[c]), float(cuts.outside[c])
-            if min(alone) >= best[0]:
+            if j == 3 and min(alone) >= best[0]:  # one of the sides is a leaf
                 continue
             sides = keys(key, *cut)
             if sides in seen or sides[::-1] in seen:

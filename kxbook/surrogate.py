@@ -55,6 +55,11 @@ def taylor_order(
     low, high = -1, 1
     while sum(taylor_tail(z, high, gamma).sum() for z in columns) > most:
         low, high = high, 2 * high
+        if high > 10_000:
+            raise ValueError(
+                "order='auto' needs more than 10000 Taylor features: the data is too far from "
+                "zero for this gamma. Use shift=X.min(axis=0), or surrogate='root'."
+            )
     while high - low > 1:
         middle = (low + high) // 2
         if sum(taylor_tail(z, middle, gamma).sum() for z in columns) > most:
@@ -73,7 +78,8 @@ def series_coefficients(
     n = max(256, 8 * (order + 1))
     circle = radius * np.exp(2j * np.pi * np.arange(n) / n)
     found = (np.fft.fft(g(circle)) / n)[: order + 1] / radius ** np.arange(order + 1)
-    if (found.real < -1e-8 * np.abs(found).max()).any():
+    noise = 1e-12 * np.abs(g(circle)).max() / radius ** np.arange(order + 1)
+    if (found.real < -noise).any():
         raise ValueError("The function g of a Taylor kernel must have coefficients >= 0.")
     return np.maximum(found.real, 0)
 
@@ -106,6 +112,12 @@ def root_features(
     grid = start + step * np.arange(
         int(np.ceil((high - low) / step + 2 * ROOT_MARGIN / ROOT_STEP)) + 1
     )
+    if len(grid) * len(z) > 5e8:
+        raise ValueError(
+            f"The Gaussian kernel is too narrow for the data: {len(grid)} root features for each of "
+            f"{len(z)} values. Lower gamma (it is {gamma:.6g}), remove outliers, or use "
+            "surrogate='landmark'."
+        )
     bumps = np.empty((len(grid), len(z)))
     for row, s in zip(bumps, grid):  # one bump at a time stays in the cache
         np.square(np.subtract(z, s, out=row), out=row)
@@ -243,6 +255,11 @@ def axis_features(
             )
         if kernel.name == "gaussian":
             return taylor_features(z - shift, order, kernel.gamma)
+        if shift:
+            raise ValueError(
+                "Only the Gaussian kernel may be shifted: any other Taylor kernel becomes another "
+                f"one. Got shift {shift:.6g}. Move the data to values >= 0 yourself."
+            )
         a = np.sqrt(series_coefficients(params["g"], order))
         return (
             a * (z - shift)[:, None] ** np.arange(order + 1) * params["f"](z - shift)[:, None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -140,6 +141,9 @@ class Tree:
     def to_dot(self, feature_names: Sequence[str] | None = None) -> str:
         "The tree in the language of Graphviz."
         return _to_dot(self, feature_names)
+
+    def _repr_html_(self) -> str:
+        return _to_html(self)
 
     def to_json(self) -> str:
         "The tree as JSON, exactly; an open end is null."
@@ -499,3 +503,17 @@ def _to_dot(tree: Tree, feature_names: Sequence[str] | None) -> str:
             lines.append(f'  {node} -> {tree.left[node]} [label="yes"];')
             lines.append(f'  {node} -> {tree.right[node]} [label="no"];')
     return "\n".join([*lines, "}"])
+
+# %% ../nbs/06_tree.ipynb #20d99c16
+def _to_html(tree: Tree) -> str:
+    "Nested lists of questions and answers; plain text for a very deep tree."
+    if tree.depth > 200:
+        return f"<pre>{escape(tree.to_text())}</pre>"
+
+    def put(node: int, answer: str) -> str:
+        if tree.left[node] < 0:
+            return f"<li>{answer}<b>cluster {tree.label[node]}</b></li>"
+        under = put(int(tree.left[node]), "yes: ") + put(int(tree.right[node]), "no: ")
+        return f"<li>{answer}{escape(tree.question(node))}?<ul>{under}</ul></li>"
+
+    return f"<p>Tree of {tree.n_leaves} leaves, depth {tree.depth}</p><ul>{put(0, '')}</ul>"

@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
-from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, estimators
+from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree, estimators, search
 from kxbook.gram import StreamedGram
 from kxbook.kernel import epsilon, gaussian
 from kxbook.kkmeans import lloyd, random_start
@@ -23,13 +23,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 X = np.random.default_rng(0).uniform(size=(40, 3))
 
 
-@parametrize_with_checks([KernelKMeans(), KernelKMeans(3, kernel="linear", max_iter=50), IMM(), KernelIMM(), KernelExKMC(3), KernelExpand(3, base="empty", kernel="laplace")])
+@parametrize_with_checks([KernelKMeans(), KernelKMeans(3, kernel="linear", max_iter=50), IMM(), KernelIMM(), KernelExKMC(3), KernelExpand(3, base="empty", kernel="laplace"), KernelTree(3)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-def test_examples_run():
-    failed, tried = doctest.testmod(estimators, optionflags=doctest.NORMALIZE_WHITESPACE)
+@pytest.mark.parametrize("module", [estimators, search])
+def test_examples_run(module):
+    failed, tried = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert tried and not failed
 
 

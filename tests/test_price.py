@@ -145,3 +145,79 @@ def test_the_best_tree_is_never_beaten():
             assert best <= kernel_cost(K, kernel_imm(X, labels, kernel)[0].predict(X)) + 1e-9
         if k == 2:
             assert np.isclose(best, kernel_cost(K, optimal_cut(K, X).predict(X)))
+
+
+def in_order(certificate):
+    values = [line.value for line in certificate.proof]
+    return all(a <= b for a, b in zip(values, values[1:]))
+
+
+def test_a_side_may_be_split_into_two_and_two():
+    X = np.array([[0, 0], [0, 4], [1, 1], [2, 2], [3, 1], [3, 4], [4, 0]], float)
+    assert np.isclose(kernel_cost(linear()(X), best_tree(linear()(X), X, 4).predict(X)), 4.5)
+
+
+def test_as_many_clusters_as_points_beyond_the_dense_limit():
+    X = np.random.default_rng(0).normal(size=(3001, 2))
+    assert spectral_bound(as_gram(gaussian(50.0), X), 3001) <= 0
+
+
+def test_landmarks_with_centres_that_almost_coincide():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = np.r_[rng.normal(size=(12, 1)) * 1e-3, 100 + rng.normal(size=(6, 1))]
+        labels = np.r_[0, 1, rng.integers(0, 2, size=10), np.full(6, 2)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = KernelIMM(kernel=gaussian(1.0), surrogate="landmark").fit(X, reference_labels=labels)
+        assert in_order(model.certificate())
+
+
+@pytest.mark.parametrize("rank", [1, 2, 5])
+def test_low_rank_promises_nothing(rank):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(60, 1)) + 4 * c for c in range(3)])
+    c = KernelIMM(3, gram="nystroem", rank=rank, random_state=0).fit(X).certificate()
+    assert in_order(c) and np.isnan(c.worst_case) and "low-rank" in c.notes[0]
+
+
+def minus_gaussian(X, Y):
+    return -gaussian(1.0)(X, Y)
+
+
+@pytest.mark.parametrize("kernel", [taylor(np.ones_like, np.exp), distance(np.cos), distance(lambda t: np.where(t == 0, 1.0, -0.5))])
+def test_kernels_outside_the_theorem_get_no_promise(kernel):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 2, size=(30, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        c = KernelIMM(kernel=kernel).fit(X, reference_labels=np.arange(30) % 3).certificate()
+    assert in_order(c) and np.isnan(c.worst_case) and c.notes
+
+
+def test_negative_costs_have_no_price():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = KernelExKMC(2, kernel=minus_gaussian, base="empty", max_leaves=2).fit(X, reference_labels=np.arange(40) % 2)
+    c = model.certificate()
+    assert np.isnan(c.price) and c.price_upper == np.inf and "semidefinite" in " ".join(c.notes)
+
+
+@pytest.mark.parametrize("offset", [1e2, 1e4, 1e8])
+@pytest.mark.parametrize("kernel", ["linear", "hellinger", "intersection", "gaussian", "laplace"])
+def test_offsets_leave_lines_in_order(kernel, offset):
+    X = np.random.default_rng(0).uniform(size=(60, 2)) + offset
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert in_order(KernelExKMC(3, kernel=kernel, random_state=0).fit(X).certificate())
+        assert in_order(KernelIMM(3, kernel=kernel, random_state=0).fit(X).certificate())
+
+
+def test_parameters_changed_after_the_fit_do_not_matter():
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    model = KernelIMM(3, gamma=1.0, random_state=0).fit(X)
+    before = model.certificate()
+    model.set_params(kernel="laplace", surrogate="exact", gamma=3.0, shift=1.0)
+    X[:] = 0
+    assert model.certificate() == before and before.cost == model.cost_
