@@ -218,6 +218,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                             'kxbook.imm._codes': ('imm.html#_codes', 'kxbook/imm.py'),
                             'kxbook.imm._count_bins': ('imm.html#_count_bins', 'kxbook/imm.py'),
                             'kxbook.imm._ends': ('imm.html#_ends', 'kxbook/imm.py'),
+                            'kxbook.imm._feature_sums': ('imm.html#_feature_sums', 'kxbook/imm.py'),
                             'kxbook.imm._fewest': ('imm.html#_fewest', 'kxbook/imm.py'),
                             'kxbook.imm._interval': ('imm.html#_interval', 'kxbook/imm.py'),
                             'kxbook.imm._items': ('imm.html#_items', 'kxbook/imm.py'),

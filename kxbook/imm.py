@@ -361,6 +361,17 @@ def _ends(column, a: int, b: int, feature: NDArray) -> tuple[float, float]:
     return (-np.inf if a == 0 else column.lo[a]), column.hi[b]
 
 # %% ../nbs/08_imm.ipynb #d5cbb5d3
+@njit(cache=True, nogil=True)
+def _feature_sums(Phi, code, label, count, k):
+    "Sums over each cluster of features given on codes, (k, r)."
+    sums = np.zeros((k, len(Phi)))
+    for j in range(len(Phi)):
+        column = Phi[j]
+        for i in range(len(code)):
+            sums[label[i], j] += count[i] * column[code[i]]
+    return sums
+
+# %% ../nbs/08_imm.ipynb #53d5b3e8
 def kernel_imm(
     X: ArrayLike,  # (n, d) points
     counts: ArrayLike,  # (n, k) how many copies of point i are in cluster c; or (n,) labels
@@ -393,8 +404,8 @@ def kernel_imm(
         if surrogate == "coordinate":
             centres = mean(X[:, axis])[:, None]
         else:
-            N = np.bincount(c.codes[rows] * k + label, count, minlength=Phi.shape[1] * k)
-            centres = (Phi @ N.reshape(-1, k) / size).T.copy()
+            code = c.codes if len(rows) == len(X) else c.codes[rows]
+            centres = _feature_sums(Phi, code, label, count, k) / size[:, None]
         found = Phi, centres, Phi.argmax(1)
         if sum(known[0].nbytes for known in seen.values()) < 500e6:
             seen[axis] = found
