@@ -64,9 +64,9 @@ class Column:
 
 # %% ../nbs/08_imm.ipynb #0ebcd687
 def _short(middle: NDArray, below: NDArray, above: NDArray) -> NDArray:
-    "The middle of a gap, rounded to twelve digits where that stays inside the gap."
+    "The middle of a gap, to twelve digits of the largest one where that stays inside the gap."
     with np.errstate(all="ignore"):
-        ten = 10.0 ** (11 - np.floor(np.log10(np.abs(middle))))
+        ten = 10.0 ** (11 - np.floor(np.log10(np.abs(middle).max(initial=0.0))))
         rounded = np.round(middle * ten) / ten
     return np.where((below < rounded) & (rounded < above), rounded, middle)
 
