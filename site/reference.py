@@ -92,6 +92,8 @@ def parameters(obj):
 
 def signature(obj):
     "Names and defaults, without annotations: those stand in the table."
+    if inspect.isclass(obj) and issubclass(obj, Exception):
+        return ""
     given = inspect.signature(obj)
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in given.parameters.values() if p.name != "self"]
     text = str(given.replace(parameters=bare, return_annotation=inspect.Signature.empty))
