@@ -193,7 +193,7 @@ def test_accessibility(browser, theme):
         assert browser.execute_script("return document.documentElement.dataset.theme") == theme
         browser.execute_script(axe)
         run = "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations))"
-        browser.set_script_timeout(120)
+        browser.set_script_timeout(400)  # the longest pages take a minute
         for v in browser.execute_async_script(run):
             if v["impact"] in ("serious", "critical"):
                 found += [f"{page}: {v['id']}: {node['target']} {node['html'][:120]} {node['any'][:1] and node['any'][0]['message']}" for node in v["nodes"]]
