@@ -4,7 +4,7 @@
 # make lab        JupyterLab on the notebooks; options: make lab LAB="--no-browser --allow-root"
 # make bench      measure speed, memory and quality beside others, into benchmarks/results.json; one suite: make bench ONLY=sums
 # make sync       export the notebooks into kxbook/ and clean them: after every edit
-# make picture    redraw the README's picture from the README's example
+# make picture    redraw the README's pictures from the README's examples; needs Chromium and its driver
 # make clean      remove all of it, for instance after the folder has moved
 
 PYTHON ?= python3
@@ -14,8 +14,8 @@ BIN    := .venv/bin
 test: .venv/ready
 	$(BIN)/python -m pytest
 
-test-all: .venv/ready
-	$(BIN)/python -m pytest -m ""
+test-all: test
+	$(BIN)/python -m pytest -m slow
 
 # Nothing has changed: nothing to do but to say where the book is.
 book: _book/index.html
@@ -34,7 +34,7 @@ sync: .venv/ready
 	$(BIN)/python -c "from nbdev.doclinks import nbdev_export; from nbdev.clean import nbdev_clean; nbdev_export(); nbdev_clean()"
 
 picture: .venv/ready
-	$(BIN)/python tests/test_readme.py site/readme.png
+	$(BIN)/python tests/test_readme.py
 
 # One environment for all of it. The stamp is written last: an interrupted installation is repeated.
 .venv/ready: pyproject.toml

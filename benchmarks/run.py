@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SUITES = ("sums", "kkmeans", "moons", "trees", "imm", "search")
+SUITES = ("sums", "kkmeans", "moons", "trees", "imm", "search", "scale", "report")
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "tslearn")
 
 

@@ -1,52 +1,86 @@
-"""KernelTree to given labels of blobs beside CART, a regression tree on the centres, and IMM: seconds, price and depth, in turn."""
+"""KernelTree to given labels of blobs beside other trees with as many leaves: price, depth and seconds; times in turn."""
 
 import statistics
 import time
+import warnings
 
 import numpy as np
-from kxbook import IMM, KernelTree
+from kxbook import IMM, KernelExKMC, KernelExpand, KernelTree
 from kxbook.gram import as_gram
-from kxbook.kernel import linear
+from kxbook.kernel import gaussian, linear, scale_gamma
 from kxbook.price import kernel_cost
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+RANK = 100  # of the Nyström features, where the kernel is not linear
+CASES = (  # kernel, points, clusters, leaves per cluster, rounds
+    ("gaussian", 2_000, 10, (1, 2), 1),
+    ("linear", 10_000, 10, (1, 2), 1),
+    ("linear", 10_000, 50, (1, 2), 1),
+    ("linear", 100_000, 50, (1, 2), 1),
+    ("linear", 100_000, 10, (1,), 1),
+    ("linear", 100_000, 10, (2,), 3),
+)
 
-def regression(X, y, leaves):
-    "Labels of leaves by a tree that is fitted to the centre of each point's cluster."
-    centres = np.array([X[y == c].mean(0) for c in range(y.max() + 1)])
-    found = DecisionTreeRegressor(max_leaf_nodes=leaves, random_state=0).fit(X, centres[y]).predict(X)
-    return ((found[:, None, :] - centres) ** 2).sum(2).argmin(1)
+
+class Regression:
+    "A regression tree to the centre of each point's cluster; a leaf has the label of the nearest centre."
+
+    def __init__(self, Z, y, leaves):
+        self.centres = np.array([Z[y == c].mean(0) for c in range(y.max() + 1)])
+        self.y, self.tree = y, DecisionTreeRegressor(max_leaf_nodes=leaves, random_state=0)
+
+    def fit(self, X):
+        self.tree.fit(X, self.centres[self.y])
+        return self
+
+    def predict(self, X):
+        found = self.tree.predict(X)
+        return ((self.centres**2).sum(1) - 2 * found @ self.centres.T).argmin(1)
+
+    def get_depth(self):
+        return self.tree.get_depth()
 
 
-def measure(say):
+def contenders(name, X, Z, y, leaves):
+    "What is fitted, by name; Z are the points in the feature space."
+    k, options = y.max() + 1, dict(max_leaves=leaves, kernel=name, random_state=0)
+    options |= {} if name == "linear" else dict(gram="nystroem", rank=RANK)
+    found = {}
+    for cuts in ("interval", "threshold"):
+        for method in (KernelTree, KernelExKMC, KernelExpand):
+            more = dict(cuts=cuts) if method is KernelTree else dict(cuts=cuts, base="imm" if cuts == "interval" else "empty")
+            found[f"{method.__name__}, {cuts}s"] = lambda m=method, more=more: m(**options, **more).fit(X, reference_labels=y)
+    if name == "linear" and leaves == k:
+        found["IMM"] = lambda: IMM().fit(X, reference_labels=y)
+    found["CART"] = lambda: DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(X, y)
+    found["regression tree on the centres"] = lambda: Regression(Z, y, leaves).fit(X)
+    return found
+
+
+def measure(say, cases=CASES):
+    warnings.simplefilter("ignore")  # some need fewer leaves than they may use
+    KernelTree(max_leaves=4, kernel="linear").fit(np.random.default_rng(0).normal(size=(500, 10)), reference_labels=np.arange(500) % 3)  # compiles
     rows = []
-    for n, k, leaves, rounds in ((10_000, 10, 10, 1), (10_000, 50, 50, 1), (100_000, 10, 20, 3)):
-        X, y = make_blobs(n, n_features=10, centers=k, cluster_std=4, random_state=0)
-        y = KMeans(k, n_init=1, random_state=0).fit(X).labels_ if n == 10_000 else y
-        whole = kernel_cost(as_gram(linear(), X), y)
-        contenders = {
-            "KernelTree, intervals": lambda: KernelTree(max_leaves=leaves, kernel="linear").fit(X, reference_labels=y),
-            "KernelTree, thresholds": lambda: KernelTree(max_leaves=leaves, kernel="linear", cuts="threshold").fit(X, reference_labels=y),
-            "IMM": lambda: IMM().fit(X, reference_labels=y),
-            "CART": lambda: DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(X, y),
-            "regression tree on the centres": lambda: regression(X, y, leaves),
-        }
-        if n > 10_000:
-            del contenders["regression tree on the centres"]
-        KernelTree(max_leaves=4, kernel="linear").fit(X[:500], reference_labels=np.arange(500) % 3)  # compiles
-        times, found = {name: [] for name in contenders}, {}
-        for _ in range(rounds):
-            for name, fit in contenders.items():
-                start = time.perf_counter()
-                found[name] = fit()
-                times[name].append(time.perf_counter() - start)
-                say(f"n = {n}, k = {k}, {name}: {times[name][-1]:.2f} s")
-        other = statistics.median(times["CART"])
-        for name, model in found.items():
-            labels = model.predict(X) if hasattr(model, "predict") else model
-            depth = model.tree_.depth if hasattr(model, "price_") else model.get_depth() if hasattr(model, "get_depth") else None
-            seconds = statistics.median(times[name])
-            rows.append({"what": name, "n": n, "k": k, "leaves": leaves, "price": kernel_cost(as_gram(linear(), X), labels) / whole, "depth": depth, "seconds": seconds, "share of CART's": seconds / other})
+    for name, n, k, per_cluster, rounds in cases:
+        X, _ = make_blobs(n, n_features=10, centers=k, cluster_std=4, random_state=0)
+        y = KMeans(k, n_init=1, random_state=0).fit(X).labels_
+        kernel = linear() if name == "linear" else gaussian(scale_gamma(X))
+        gram = as_gram(kernel, X, *(() if name == "linear" else ("nystroem",)), rank=RANK, rng=np.random.default_rng(0))
+        Z, whole = X if name == "linear" else gram.Z, kernel_cost(gram, y)
+        for leaves in (times * k for times in per_cluster):
+            fits = contenders(name, X, Z, y, leaves)
+            times, found = {what: [] for what in fits}, {}
+            for _ in range(rounds):
+                for what, fit in fits.items():
+                    start = time.perf_counter()
+                    found[what] = fit()
+                    times[what].append(time.perf_counter() - start)
+                    say(f"{name}, n = {n}, k = {k}, {leaves} leaves, {what}: {times[what][-1]:.2f} s")
+            other = statistics.median(times["CART"])
+            for what, model in found.items():
+                seconds, depth = statistics.median(times[what]), model.tree_.depth if hasattr(model, "price_") else model.get_depth()
+                price = kernel_cost(gram, model.predict(X)) / whole
+                rows.append({"what": what, "kernel": name, "n": n, "k": k, "leaves": leaves, "price": price, "depth": depth, "seconds": seconds, "share of CART's": seconds / other})
     return rows

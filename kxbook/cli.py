@@ -14,7 +14,7 @@ import shlex
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -22,11 +22,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from .data import BENCHMARKS
 from .kernel import KERNELS
 from kxbook.report import (
     METHODS,
     NYSTROEM_FROM,
     SCALES,
+    Explanation,
     Feature,
     explain_table,
     from_document,
@@ -38,21 +40,22 @@ from kxbook.report import (
     to_sql,
     versions,
 )
+from .tree import Tree
 
 # %% auto #0
-__all__ = ['UserError', 'pieces', 'numbers', 'texts', 'Table', 'choose_columns', 'read_table', 'check_outputs', 'Outputs',
-           'explain_command', 'assign_piece', 'assign_command', 'make_parser', 'main']
+__all__ = ['UserError', 'pieces', 'numbers', 'texts', 'Table', 'choose_columns', 'read_table', 'Outputs', 'check_outputs',
+           'example_command', 'explain_command', 'assign_piece', 'assign_command', 'make_parser', 'main']
 
 # %% ../nbs/19_cli.ipynb #4598d1dc
 class UserError(Exception):
     "A mistake that the user can put right; its text is all that is shown."
 
 
-def _names(names: Sequence[str]) -> str:
+def _names(names: Iterable[str]) -> str:
     "Names of columns for a message."
     return ", ".join(f"'{shown(name)}'" for name in names if name)
 
-
+# %% ../nbs/19_cli.ipynb #f2fcf198
 def _header(names: Sequence[str]) -> list[str]:
     "The names of the columns, each of them once."
     names = [str(name).strip() for name in names]
@@ -63,62 +66,68 @@ def _header(names: Sequence[str]) -> list[str]:
         raise UserError("The first line must hold the names of the columns.")
     return names
 
+# %% ../nbs/19_cli.ipynb #c2c21f91
+def _full_rows(lines: Iterable[list[str]], width: int) -> Iterator[list[str]]:
+    "The rows of a table, which must all have as many cells as the header."
+    for number, row in enumerate(lines, 1):
+        if not row and width > 1:
+            continue
+        row = row or [""]
+        if len(row) != width:
+            raise UserError(f"Row {number} has {len(row)} cells, but the header has {width}.")
+        yield row
 
+
+def _columns_of(rows: Iterable[list[str]], size: int) -> Iterator[list[list[str]]]:
+    "The rows in pieces of some size, each a list of columns."
+    piece: list[list[str]] = []
+    for row in rows:
+        piece.append(row)
+        if len(piece) == size:
+            yield [list(column) for column in zip(*piece)]
+            piece = []
+    if piece:
+        yield [list(column) for column in zip(*piece)]
+
+# %% ../nbs/19_cli.ipynb #c3cd4ae2
 def _csv_pieces(path: str, encoding: str, delimiter: str | None, size: int) -> Iterator[list]:
     "The header of a CSV file, then lists of columns of text."
     stdin = contextlib.nullcontext(sys.stdin)
     with stdin if path == "-" else open(path, encoding=encoding, newline="") as file:
         first = file.readline()
-        if delimiter is None:
-            delimiter = next((d for d in ",;\t|" if d in first), ",")
+        delimiter = delimiter or next((d for d in ",;\t|" if d in first), ",")
         lines = csv.reader(_from(first, file), delimiter=delimiter)
         names = _header(next(lines, []))
         yield names
-        rows: list[list[str]] = []
-        for number, row in enumerate(lines, 1):
-            if not row and len(names) > 1:
-                continue  # a blank line
-            if len(row) != len(names) and not (len(names) == 1 and not row):
-                raise UserError(
-                    f"Row {number} has {len(row)} cells, but the header has {len(names)}."
-                )
-            rows.append(row or [""])
-            if len(rows) == size:
-                yield [list(column) for column in zip(*rows)]
-                rows = []
-        if rows:
-            yield [list(column) for column in zip(*rows)]
+        yield from _columns_of(_full_rows(lines, len(names)), size)
 
 
-def _from(first: str, file) -> Iterator[str]:
+def _from(first: str, file: Iterable[str]) -> Iterator[str]:
     "The lines of a file whose first line has been read."
     yield first
     yield from file
 
-# %% ../nbs/19_cli.ipynb #cf4a5a3a
+# %% ../nbs/19_cli.ipynb #79bd1eb3
 def _parquet_pieces(path: str, size: int) -> Iterator[list]:
     "The header of a Parquet file, then lists of columns: numbers where they are numbers."
     try:
         parquet, types = import_module("pyarrow.parquet"), import_module("pyarrow.types")
     except ImportError:
         raise UserError('Parquet files need pyarrow: pip install "kxbook[table]"') from None
+    numeric = types.is_integer, types.is_floating, types.is_boolean, types.is_decimal
     with parquet.ParquetFile(path) as file:
         yield _header(file.schema_arrow.names)
         for batch in file.iter_batches(batch_size=size):
             piece = []
             for column in batch.columns:
-                kind = column.type
-                number = (
-                    types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
-                )
-                if number or types.is_decimal(kind):
-                    column = column.cast("int8") if types.is_boolean(kind) else column
+                if any(kind(column.type) for kind in numeric):
+                    column = column.cast("int8") if types.is_boolean(column.type) else column
                     piece.append(column.cast("float64").to_numpy(zero_copy_only=False))
                 else:
                     piece.append(["" if v is None else str(v) for v in column.to_pylist()])
             yield piece
 
-
+# %% ../nbs/19_cli.ipynb #7f66732c
 def pieces(
     path: str,  # a CSV or Parquet file; "-" is standard input
     *,
@@ -133,9 +142,8 @@ def pieces(
         else:
             yield from _csv_pieces(path, encoding, delimiter, size)
     except (OSError, LookupError) as e:
-        raise UserError(
-            f"Cannot read {shown(path)}: {getattr(e, 'strerror', None) or e}."
-        ) from None
+        said = getattr(e, "strerror", None) or e
+        raise UserError(f"Cannot read {shown(path)}: {said}.") from None
     except UnicodeDecodeError as e:
         raise UserError(
             f"{shown(path)} is not {encoding} text (byte {e.start}: {e.reason}). Say what it "
@@ -186,10 +194,7 @@ class Table:
     notes: list[str]  # what the user should know
     kept: dict[str, list[str]]  # texts of the columns that were asked for by name
 
-
-_MOST_VALUES = 20
-
-
+# %% ../nbs/19_cli.ipynb #3fb9dc2a
 def _missing_error(name: str, at: NDArray) -> UserError:
     lacks = f"{len(at)} values, the first" if len(at) > 1 else "a value"
     return UserError(
@@ -198,45 +203,58 @@ def _missing_error(name: str, at: NDArray) -> UserError:
     )
 
 
-def _used(
-    name: str, column, x: NDArray | None, args
-) -> tuple[list[Feature], list[NDArray], str]:
-    "The features of one column, their values, or why it is left out."
-    if x is None and not args.one_hot:
-        return [], [], "text: use --one-hot to use it"
-    if x is None:
-        column = texts(column)
-        found = sorted(set(column) - {""})
-        if len(found) > _MOST_VALUES:
-            return [], [], f"text with {len(found)} different values, more than {_MOST_VALUES}"
-        if "" in column and not args.impute:
-            raise _missing_error(name, np.flatnonzero([v == "" for v in column]))
-        column = np.array(column, dtype=object)
-        values = [(column == v).astype(float) for v in found]
-        return (
-            [Feature(f"{name}: {v}", name, v) for v in found],
-            values,
-            "" if found else "empty",
-        )
-    missing, fill = np.isnan(x), None
+def _number_feature(name: str, x: NDArray, impute: str | None) -> tuple[list, list, str]:
+    "The feature of a column of numbers with its values, or why it is left out."
+    missing, infinite, fill = np.isnan(x), np.flatnonzero(np.isinf(x)), None
     if missing.all():
         return [], [], "empty"
-    if np.isinf(x).any():
-        row = np.flatnonzero(np.isinf(x))[0] + 1
+    if len(infinite):
         raise UserError(
-            f"Column '{shown(name)}' is infinite in row {row}. Leave it out with --drop."
+            f"Column '{shown(name)}' is infinite in row {infinite[0] + 1}. Leave it out with "
+            "--drop."
         )
     if missing.any():
-        if not args.impute:
+        if not impute:
             raise _missing_error(name, np.flatnonzero(missing))
-        fill = float(np.median(x[~missing]) if args.impute == "median" else x[~missing].mean())
-        x = np.where(missing, fill, x)
-    return [Feature(name, name, None, fill)], [x], ""
+        fill = float({"median": np.median, "mean": np.mean}[impute](x[~missing]))
+    return [Feature(name, name, None, fill)], [np.where(missing, fill or 0.0, x)], ""
 
-# %% ../nbs/19_cli.ipynb #b00e8988
+# %% ../nbs/19_cli.ipynb #f3b81b18
+_MOST_VALUES = 20
+
+
+def _text_features(name: str, column: list[str], args) -> tuple[list, list, str]:
+    "The features of a column of text with their values, or why it is left out."
+    if numbers(column, ",") is not None:
+        return [], [], 'its numbers have a decimal comma: use --decimal ","'
+    if not args.one_hot:
+        return [], [], "text: use --one-hot to use it"
+    column = texts(column)
+    found = sorted(set(column) - {""})
+    if len(found) > _MOST_VALUES:
+        return [], [], f"text with {len(found)} different values, more than {_MOST_VALUES}"
+    if "" in column and not args.impute:
+        raise _missing_error(name, np.flatnonzero([v == "" for v in column]))
+    cells = np.array(column, dtype=object)
+    values = [(cells == v).astype(float) for v in found]
+    return [Feature(f"{name}: {v}", name, v) for v in found], values, "" if found else "empty"
+
+# %% ../nbs/19_cli.ipynb #5061e2a6
 def _list(text: str | None) -> list[str]:
     "Names from a list with commas; a name with a comma stands in double quotes."
     return next(csv.reader([text], skipinitialspace=True), []) if text else []
+
+
+def _wanted(names: list[str], args) -> tuple[list[str], set[str]]:
+    "Columns that are set aside for comparison, and those that may be features."
+    aside = [name for name in (args.labels, args.truth) if name is not None]
+    asked, dropped = _list(args.columns), _list(args.drop)
+    unknown = [name for name in [*aside, *asked, *dropped] if name not in names]
+    if unknown:
+        raise UserError(
+            f"There is no column '{shown(unknown[0])}'. The columns are {_names(names)}."
+        )
+    return aside, set(asked or names) - set(dropped) - set(aside)
 
 
 def choose_columns(
@@ -245,24 +263,19 @@ def choose_columns(
     args,  # what the user asked for: columns, drop, labels, truth, one_hot, impute, decimal
 ) -> Table:
     "The features of a table, and what was left out."
-    aside = [name for name in (args.labels, args.truth) if name is not None]
-    asked, dropped = _list(args.columns), _list(args.drop)
-    unknown = [name for name in [*aside, *asked, *dropped] if name not in names]
-    if unknown:
-        raise UserError(
-            f"There is no column '{shown(unknown[0])}'. The columns are {_names(names)}."
-        )
-    table = Table(
-        [], np.empty((0, 0)), {}, [], {n: texts(columns[names.index(n)]) for n in aside}
-    )
-    values: list[NDArray] = []
+    aside, wanted = _wanted(names, args)
+    kept = {name: texts(columns[names.index(name)]) for name in aside}
+    table, values = Table([], np.empty((0, 0)), {}, [], kept), []
     for i, (name, column) in enumerate(zip(names, columns)):
-        if not name or name in aside or name in dropped or (asked and name not in asked):
-            if not name:
-                table.left_out[f"column {i + 1}"] = "it has no name"
+        if not name:
+            table.left_out[f"column {i + 1}"] = "it has no name"
+        if not name or name not in wanted:
             continue
         x = numbers(column, args.decimal)
-        features, arrays, why = _used(name, column, x, args)
+        if x is None:
+            features, arrays, why = _text_features(name, column, args)
+        else:
+            features, arrays, why = _number_feature(name, x, args.impute)
         table.features += features
         values += arrays
         if why:
@@ -273,11 +286,12 @@ def choose_columns(
                 "has no meaning."
             )
     if not values:
-        raise UserError("There is no column of numbers to use.")
+        why = "".join(f" '{shown(n)}': {said}." for n, said in [*table.left_out.items()][:1])
+        raise UserError(f"There is no column of numbers to use.{why}")
     table.X = np.column_stack(values)
     return table
 
-
+# %% ../nbs/19_cli.ipynb #5255ce90
 def read_table(
     args,  # what the user asked for: data, encoding, delimiter, and those of `choose_columns`
 ) -> Table:
@@ -287,37 +301,11 @@ def read_table(
         raise UserError(f"{shown(args.data)} has no rows.")
     columns = []
     for group in zip(*parts):
-        joined = (
-            np.concatenate(group)
-            if isinstance(group[0], np.ndarray)
-            else [v for part in group for v in part]
-        )
-        columns.append(joined)
+        arrays = isinstance(group[0], np.ndarray)
+        columns.append(np.concatenate(group) if arrays else [v for part in group for v in part])
     return choose_columns(names, columns, args)
 
-# %% ../nbs/19_cli.ipynb #f3b81b18
-def check_outputs(
-    paths: Sequence[str],  # files that will be written; "-" is standard output
-    source: str,  # the file that is read
-) -> None:
-    "Refuse what cannot be written, before any work is done."
-    real = [os.path.realpath(p) for p in paths if p != "-"]
-    for path, where in zip([p for p in paths if p != "-"], real):
-        parent = os.path.dirname(where)
-        if not os.path.isdir(parent):
-            raise UserError(f"Cannot write {shown(path)}: there is no folder {shown(parent)}.")
-        if os.path.isdir(where):
-            raise UserError(f"Cannot write {shown(path)}: it is a folder.")
-        if not os.access(parent, os.W_OK) or (
-            os.path.exists(where) and not os.access(where, os.W_OK)
-        ):
-            raise UserError(f"Cannot write {shown(path)}: no permission.")
-        if source != "-" and where == os.path.realpath(source):
-            raise UserError(f"{shown(path)} would overwrite the data.")
-    if len(set(real)) < len(real) or list(paths).count("-") > 1:
-        raise UserError("Two outputs have the same name.")
-
-
+# %% ../nbs/19_cli.ipynb #0dee6a84
 class Outputs:
     "Files that appear under their names together and complete, or not at all."
 
@@ -345,8 +333,7 @@ class Outputs:
     def finish(self) -> None:
         "Give every file its name."
         while self.waiting:
-            hidden, path = self.waiting[0]
-            os.replace(hidden, path)
+            os.replace(*self.waiting[0])
             self.waiting.pop(0)
 
     def forget(self) -> None:
@@ -356,7 +343,66 @@ class Outputs:
                 os.remove(hidden)
         self.waiting = []
 
-# %% ../nbs/19_cli.ipynb #fc5f7aea
+# %% ../nbs/19_cli.ipynb #c1cdcf72
+def _why_not(path: str, source: str) -> str:
+    "Why a file cannot be written, or an empty text."
+    where = os.path.realpath(path)
+    parent = os.path.dirname(where)
+    if not os.path.isdir(parent):
+        return f"there is no folder {shown(os.path.dirname(path))}"
+    if os.path.isdir(where):
+        return "it is a folder"
+    if source != "-" and where == os.path.realpath(source):
+        return "it would overwrite the data"
+    allowed = [parent, where] if os.path.exists(where) else [parent]
+    return "" if all(os.access(p, os.W_OK) for p in allowed) else "no permission"
+
+
+def check_outputs(
+    paths: Sequence[str],  # files that will be written; "-" is standard output
+    source: str,  # the file that is read
+) -> None:
+    "Refuse what cannot be written, before any work is done."
+    files = [path for path in paths if path != "-"]
+    for path in files:
+        if why := _why_not(path, source):
+            raise UserError(f"Cannot write {shown(path)}: {why}.")
+    if len({os.path.realpath(p) for p in files}) + ("-" in paths) < len(paths):
+        raise UserError("Two outputs have the same name.")
+
+# %% ../nbs/19_cli.ipynb #e3fc7f42
+def example_command(
+    args: argparse.Namespace,  # what the user asked for: name, output
+) -> None:
+    "Write one of the data sets of the book as a CSV file."
+    data, path = BENCHMARKS[args.name.capitalize()](), args.output or "-"
+    check_outputs([path], "-")
+    kinds = [str(data.target_names[c]) for c in data.target]
+    names = [name.removesuffix(" (cm)") for name in data.feature_names]
+    text = io.StringIO()
+    write = csv.writer(text, lineterminator="\n")
+    write.writerow([*names, "group"])
+    write.writerows([*row, kind] for row, kind in zip(data.data.tolist(), kinds))
+    _write({"csv": path}, {"csv": text.getvalue()})
+
+
+def _write(paths: dict[str, str], forms: dict[str, str]) -> None:
+    "Write texts to files, all or none of them; then those for the terminal."
+    outputs = Outputs()
+    try:
+        for name, path in paths.items():
+            if path != "-":
+                outputs.write(path, forms[name])
+        outputs.finish()
+    except OSError as e:
+        raise UserError(f"Cannot write: {e.strerror}.") from None
+    finally:
+        outputs.forget()
+    for name, path in paths.items():
+        if path == "-":
+            print(forms[name], end="" if forms[name].endswith("\n") else "\n")
+
+# %% ../nbs/19_cli.ipynb #7012a587
 class _Teller:
     "Messages on standard error, with the time that has passed."
 
@@ -365,13 +411,10 @@ class _Teller:
 
     def __call__(self, text: str) -> None:
         if not self.quiet:
-            print(
-                f"[{time.monotonic() - self.start:6.1f} s] {shown(text)}",
-                file=sys.stderr,
-                flush=True,
-            )
+            passed = f"[{time.monotonic() - self.start:6.1f} s]"
+            print(passed, shown(text), file=sys.stderr, flush=True)
 
-
+# %% ../nbs/19_cli.ipynb #bee5b37b
 def _label_codes(values: list[str], name: str) -> tuple[NDArray, list[str] | None]:
     "Labels 0, 1, ... from the texts of a column, and their names if they need any."
     missing = [i for i, v in enumerate(values) if v == ""]
@@ -390,37 +433,59 @@ def _label_codes(values: list[str], name: str) -> tuple[NDArray, list[str] | Non
     named = None if kinds == [str(i) for i in range(len(kinds))] else kinds
     return np.array([number[v] for v in values]), named
 
+# %% ../nbs/19_cli.ipynb #1d415bb4
+_FORMS = ("output", "rules", "json", "sql", "python")
 
-def _gamma(text: str) -> float | str:
-    "The width of a kernel, from the command line."
-    if text == "scale":
-        return text
-    value = float(text)
-    if not 0 < value < np.inf:
-        raise ValueError
-    return value
 
-# %% ../nbs/19_cli.ipynb #092c6780
+def _forms(
+    found: Explanation, table: Table, args, command: str, wanted: Iterable[str]
+) -> dict[str, str]:
+    "The explanation in each of the forms that are wanted."
+    what = found.tree, found.features, found.clusters
+    truth = None if args.truth is None else (args.truth, table.kept[args.truth])
+    source = "standard input" if args.data == "-" else os.path.basename(args.data)
+    about = dict(source=source, command=command, left_out=table.left_out, truth=truth)
+    made = {
+        "output": lambda: report_html(found, **about),
+        "json": lambda: to_document(*what, found.settings | {"command": shown(command)}),
+        "rules": lambda: rules_text(*what) + "\n",
+        "sql": lambda: to_sql(*what, table=args.table),
+        "python": lambda: to_python(*what),
+    }
+    return {form: made[form]() for form in wanted}
+
+# %% ../nbs/19_cli.ipynb #e04fdb5a
+_SETTINGS = "method kernel gamma scale leaves base cuts gram seed".split()
+
+
+def _explained(table: Table, args, tell: _Teller) -> Explanation:
+    "The clusters of a table, explained as the user wants them to be."
+    given = {name: getattr(args, name) for name in _SETTINGS}
+    if args.labels is not None:
+        given["labels"], given["clusters"] = _label_codes(table.kept[args.labels], args.labels)
+    given["verbose"] = int(sys.stderr.isatty() and not args.quiet)
+    try:
+        found = explain_table(table.X, table.features, args.k, tell=tell, **given)
+    except ValueError as e:
+        raise UserError(str(e)) from None
+    for note in found.notes:
+        tell(f"note: {note}")
+    found.notes[:0] = table.notes
+    return found
+
+
 def explain_command(
     args: argparse.Namespace,  # what the user asked for
     command: str,  # the command as it was given
 ) -> None:
     "Read a table, explain its clusters, and write what was asked for."
-    tell, outputs = _Teller(args.quiet), Outputs()
-    wanted = {
-        name: getattr(args, name) for name in ("output", "json", "rules", "sql", "python")
-    }
-    wanted = {name: path for name, path in wanted.items() if path} or {"rules": "-"}
+    wanted = {name: getattr(args, name) for name in _FORMS if getattr(args, name)}
+    wanted, tell = wanted or {"rules": "-"}, _Teller(args.quiet)
     check_outputs(list(wanted.values()), args.data)
-    if args.k is None and args.labels is None:
+    if (args.k is None) == (args.labels is None):
         raise UserError(
-            "Say how many clusters there are: -k 3. Or name a column that holds them: "
-            "--labels COLUMN."
-        )
-    if args.k is not None and args.labels is not None:
-        raise UserError(
-            "-k is for clusters to be found, --labels for clusters that are known: use one "
-            "of them."
+            "Say how many clusters there are, -k 3, or name a column that holds them, "
+            "--labels COLUMN: use one of them."
         )
     tell(f"reading {args.data}")
     table = read_table(args)
@@ -429,80 +494,25 @@ def explain_command(
     for note in table.notes:
         tell(note)
     tell(f"{len(table.X)} rows, {len(table.features)} columns")
-    labels, clusters = (
-        (None, None)
-        if args.labels is None
-        else _label_codes(table.kept[args.labels], args.labels)
-    )
-    progress = int(sys.stderr.isatty() and not args.quiet)
-    settings = {
-        name: getattr(args, name)
-        for name in (
-            "method",
-            "kernel",
-            "gamma",
-            "scale",
-            "leaves",
-            "base",
-            "cuts",
-            "gram",
-            "seed",
-        )
-    }
-    try:
-        found = explain_table(
-            table.X,
-            table.features,
-            args.k,
-            labels=labels,
-            clusters=clusters,
-            verbose=progress,
-            tell=tell,
-            **settings,
-        )
-    except ValueError as e:
-        raise UserError(str(e)) from None
-    for note in found.notes:
-        tell(f"note: {note}")
-    found.notes[:0] = table.notes
+    found = _explained(table, args, tell)
     tell("writing")
-    texts = _forms(found, table, args, command, wanted)
-    try:
-        for name, path in wanted.items():
-            if path != "-":
-                outputs.write(path, texts[name])
-        outputs.finish()
-    except OSError as e:
-        raise UserError(f"Cannot write: {e.strerror}.") from None
-    finally:
-        outputs.forget()
-    for name, path in wanted.items():
-        if path == "-":
-            print(texts[name], end="" if texts[name].endswith("\n") else "\n")
+    _write(wanted, _forms(found, table, args, command, wanted))
     tell(found.headline())
 
+# %% ../nbs/19_cli.ipynb #3e6325ca
+def _axis_values(f: Feature, cells, decimal: str, start: int) -> NDArray:
+    "The values of one feature for some rows, NaN where they are missing."
+    if f.value is not None:
+        return np.array([v == f.value for v in texts(cells)], dtype=float)
+    x = numbers(cells, decimal)
+    if x is None:
+        row = next(i for i, v in enumerate(cells) if numbers([v], decimal) is None)
+        raise UserError(f"Column '{shown(f.column)}' is not a number in row {start + row + 1}.")
+    return x if f.fill is None else np.where(np.isnan(x), f.fill, x)
 
-def _forms(found, table: Table, args, command: str, wanted: dict) -> dict[str, str]:
-    "The explanation in each of the forms that are wanted."
-    what = found.tree, found.features, found.clusters
-    truth = None if args.truth is None else (args.truth, table.kept[args.truth])
-    name = "standard input" if args.data == "-" else os.path.basename(args.data)
-    made = {
-        "output": lambda: report_html(
-            found, source=name, command=command, left_out=table.left_out, truth=truth
-        ),
-        "json": lambda: to_document(
-            *what, settings=found.settings | {"command": shown(command)}
-        ),
-        "rules": lambda: rules_text(*what) + "\n",
-        "sql": lambda: to_sql(*what, table=args.table),
-        "python": lambda: to_python(*what),
-    }
-    return {form: made[form]() for form in wanted}
 
-# %% ../nbs/19_cli.ipynb #e5123360
 def assign_piece(
-    tree,  # the tree
+    tree: Tree,  # the tree
     features: Sequence[Feature],  # what its axes are
     columns: dict,  # the cells of the columns by name
     decimal: str = ".",  # the sign before the decimals
@@ -512,58 +522,20 @@ def assign_piece(
     n = len(next(iter(columns.values())))
     X, missing = np.zeros((n, tree.n_features)), np.zeros(n, dtype=bool)
     for axis in sorted(set(tree.axis[tree.left >= 0].tolist())):
-        f = features[axis]
-        if f.value is not None:
-            X[:, axis] = [v == f.value for v in texts(columns[f.column])]
-            continue
-        x = numbers(columns[f.column], decimal)
-        if x is None:
-            row = next(
-                i for i, v in enumerate(columns[f.column]) if numbers([v], decimal) is None
-            )
-            raise UserError(
-                f"Column '{shown(f.column)}' is not a number in row {start + row + 1}."
-            )
-        x = x if f.fill is None else np.where(np.isnan(x), f.fill, x)
+        x = _axis_values(features[axis], columns[features[axis].column], decimal, start)
         missing |= np.isnan(x)
         X[:, axis] = np.nan_to_num(x)  # infinite numbers become the largest ones
     return tree.predict(X), missing
 
-
-def assign_command(
-    args: argparse.Namespace,  # what the user asked for
-) -> None:
-    "Write the cluster of each row of a file."
-    try:
-        text = Path(args.tree).read_text(encoding="utf-8")
-        tree, features, clusters = from_document(text)
-    except OSError as e:
-        raise UserError(f"Cannot read {shown(args.tree)}: {e.strerror}.") from None
-    except ValueError as e:
-        raise UserError(
-            f"{shown(args.tree)} was not written by kxbook explain --json. {shown(e)}"
-        ) from None
-    path = args.output or "-"
-    check_outputs([path], args.data)
-    outputs = Outputs()
-    try:
-        with contextlib.nullcontext(sys.stdout) if path == "-" else outputs.open(path) as file:
-            n = _assign(args, tree, features, clusters, file)
-        outputs.finish()
-    finally:
-        outputs.forget()
-    _Teller(args.quiet)(f"{n} rows assigned")
-
-
-def _assign(args, tree, features, clusters, file) -> int:
+# %% ../nbs/19_cli.ipynb #46c451ec
+def _assign(args, tree: Tree, features: list[Feature], clusters, file) -> int:
     "Read, assign and write piece by piece; returns the number of rows."
     used = {features[a].column for a in set(tree.axis[tree.left >= 0].tolist())}
     source = pieces(args.data, encoding=args.encoding, delimiter=args.delimiter)
     names, n, told = next(source), 0, time.monotonic()
-    absent = sorted(used - set(names))
-    if absent:
+    for absent in sorted(used - set(names)):
         raise UserError(
-            f"The tree asks about the column '{shown(absent[0])}', which {shown(args.data)} "
+            f"The tree asks about the column '{shown(absent)}', which {shown(args.data)} "
             "does not have."
         )
     write = csv.writer(file, lineterminator="\n")
@@ -585,8 +557,37 @@ def _assign(args, tree, features, clusters, file) -> int:
             print(f"\r{n} rows", end="\r", file=sys.stderr, flush=True)
     return n
 
-# %% ../nbs/19_cli.ipynb #a8a41d76
+
+def _read_tree(path: str) -> tuple:
+    "Tree, features and names of clusters from a file."
+    try:
+        return from_document(Path(path).read_text(encoding="utf-8"))
+    except OSError as e:
+        raise UserError(f"Cannot read {shown(path)}: {e.strerror}.") from None
+    except ValueError as e:
+        raise UserError(
+            f"{shown(path)} was not written by kxbook explain --json. {shown(e)}"
+        ) from None
+
+
+def assign_command(
+    args: argparse.Namespace,  # what the user asked for
+) -> None:
+    "Write the cluster of each row of a file."
+    known, path, outputs = _read_tree(args.tree), args.output or "-", Outputs()
+    check_outputs([path], args.data)
+    try:
+        with contextlib.nullcontext(sys.stdout) if path == "-" else outputs.open(path) as file:
+            n = _assign(args, *known, file)
+        outputs.finish()
+    finally:
+        outputs.forget()
+    _Teller(args.quiet)(f"{n} rows assigned")
+
+# %% ../nbs/19_cli.ipynb #8b329fb1
 _EXAMPLES = """examples:
+  kxbook example iris -o iris.csv
+      a table to try it with
   kxbook explain data.csv -k 3 -o report.html
       three clusters, explained on a page that opens in any browser
   kxbook explain data.csv -k 3
@@ -601,7 +602,89 @@ _EXAMPLES = """examples:
   kxbook assign tree.json new.csv -o labels.csv
 """
 
+# %% ../nbs/19_cli.ipynb #9f8799c7
+_OPTIONS = {
+    "results: a file name, or - for the terminal; without any, the rules are printed": [
+        ("-o --output", "the report, a page of HTML", {}),
+        ("--rules", "one rule per cluster, in plain words", {}),
+        ("--json", "the tree for kxbook assign", {}),
+        ("--sql", "the tree as an SQL query", {}),
+        ("--python", "the tree as a Python function", {}),
+        ("--table", "name of the table in the SQL query", {"default": "data"}),
+    ],
+}
 
+# %% ../nbs/19_cli.ipynb #5f0bd28b
+_OPTIONS["columns"] = [
+    ("--columns", "use these columns only", {"metavar": "A,B"}),
+    ("--drop", "do not use these columns", {"metavar": "A,B"}),
+    ("--one-hot", "use columns of text, one feature per value", {"action": "store_true"}),
+    ("--impute", "what stands for a missing number", {"choices": ("median", "mean")}),
+    ("--labels", "explain the clusters in this column", {"metavar": "COLUMN"}),
+    ("--truth", "compare with this column, do not use it", {"metavar": "COLUMN"}),
+]
+
+# %% ../nbs/19_cli.ipynb #0e26c866
+def _gamma(text: str) -> float | str:
+    "The width of a kernel, from the command line."
+    if text == "scale":
+        return text
+    value = float(text)
+    if not 0 < value < np.inf:
+        raise ValueError
+    return value
+
+
+_OPTIONS["method"] = [
+    ("--leaves", "most leaves of the tree (default: twice the clusters)", {"type": int}),
+    ("--kernel", "similarity of rows", {"choices": tuple(KERNELS), "default": "gaussian"}),
+    (
+        "--gamma",
+        "width of the kernel: larger is more local",
+        {"type": _gamma, "default": "scale"},
+    ),
+    (
+        "--scale",
+        "what is done to columns first; thresholds stay in your units",
+        {"choices": SCALES, "default": "auto"},
+    ),
+    (
+        "--method",
+        "how the tree is grown (default: exkmc, expand with --labels)",
+        {"choices": tuple(METHODS)},
+    ),
+    (
+        "--base",
+        "what the tree is grown from (default: imm where possible)",
+        {"choices": ("imm", "empty")},
+    ),
+    (
+        "--cuts",
+        "what a question may ask",
+        {"choices": ("interval", "threshold"), "default": "interval"},
+    ),
+    (
+        "--gram",
+        f"how the kernel is stored; auto approximates it beyond {NYSTROEM_FROM} rows",
+        {"choices": ("auto", "dense", "streamed", "nystroem"), "default": "auto"},
+    ),
+    ("--seed", "makes the result repeatable", {"type": int, "default": 0}),
+]
+
+# %% ../nbs/19_cli.ipynb #8d027df9
+_READING = {
+    "reading": [
+        ("--encoding", "of a CSV file", {"default": "utf-8-sig"}),
+        ("--delimiter", "between cells (default: found in the first line)", {}),
+        ("--decimal", 'sign before decimals, for instance ","', {"default": "."}),
+    ],
+    "messages": [
+        ("-q --quiet", "say nothing but mistakes", {"action": "store_true"}),
+        ("--debug", "show where an error came from", {"action": "store_true"}),
+    ],
+}
+
+# %% ../nbs/19_cli.ipynb #babb0284
 class _Parser(argparse.ArgumentParser):
     "A parser whose complaints are safe to print."
 
@@ -610,128 +693,49 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {shown(message)}\n")
 
 
-def _reading(parser: argparse.ArgumentParser) -> None:
-    "Options about the file that is read."
-    group = parser.add_argument_group("reading")
-    group.add_argument("--encoding", default="utf-8-sig", help="of a CSV file (default: UTF-8)")
-    group.add_argument("--delimiter", help="between cells (default: found in the first line)")
-    group.add_argument("--decimal", default=".", help='sign before decimals, for instance ","')
+def _command(commands, name: str, said: str, options: dict) -> argparse.ArgumentParser:
+    "A command with groups of options."
+    raw = argparse.RawDescriptionHelpFormatter
+    text = dict(help=said[0].lower() + said[1:], description=f"{said}.", epilog=_EXAMPLES)
+    parser = commands.add_parser(name, **text, formatter_class=raw)
+    for title, rows in options.items():
+        group = parser.add_argument_group(*title.split(": "))
+        for words, meaning, given in rows:
+            default = given.get("default")
+            meaning += f" (default: {default})" if isinstance(default, str | int) else ""
+            group.add_argument(*words.split(), help=meaning, **given)
+    return parser
 
 
 def make_parser() -> argparse.ArgumentParser:
     "What the command line understands."
-    raw = argparse.RawDescriptionHelpFormatter
     parser = _Parser(
         prog="kxbook",
         description="Explain clusters by small decision trees.",
         epilog=_EXAMPLES,
-        formatter_class=raw,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"kxbook {versions()['kxbook']}")
     commands = parser.add_subparsers(
-        dest="what", required=True, metavar="explain | assign", parser_class=_Parser
+        dest="what", required=True, metavar="explain | assign | example", parser_class=_Parser
     )
-    text = "Find clusters in a table, or take known ones, and explain them by a decision tree."
-    e = commands.add_parser(
-        "explain",
-        help="explain the clusters of a table",
-        description=text,
-        epilog=_EXAMPLES,
-        formatter_class=raw,
-    )
+    said = "Find clusters in a table, or take known ones, and explain them by a tree"
+    e = _command(commands, "explain", said, _OPTIONS | _READING)
     e.add_argument("data", help="CSV or Parquet file with a header; - is standard input")
     e.add_argument("-k", type=int, help="number of clusters to find")
-    group = e.add_argument_group(
-        "results", "a file name, or - for the terminal; without any, the rules are printed"
-    )
-    group.add_argument("-o", "--output", help="the report, a page of HTML")
-    group.add_argument("--rules", help="one rule per cluster, in plain words")
-    group.add_argument("--json", help="the tree for kxbook assign")
-    group.add_argument("--sql", help="the tree as an SQL query")
-    group.add_argument("--python", help="the tree as a Python function")
-    group.add_argument(
-        "--table", default="data", help="name of the table in the SQL query (default: data)"
-    )
-    group = e.add_argument_group("columns")
-    group.add_argument("--columns", metavar="A,B", help="use these columns only")
-    group.add_argument("--drop", metavar="A,B", help="do not use these columns")
-    group.add_argument(
-        "--one-hot", action="store_true", help="use columns of text, one feature per value"
-    )
-    group.add_argument(
-        "--impute", choices=("median", "mean"), help="what stands for a missing number"
-    )
-    group.add_argument("--labels", metavar="COLUMN", help="explain the clusters in this column")
-    group.add_argument(
-        "--truth", metavar="COLUMN", help="compare with this column, do not use it"
-    )
-    group = e.add_argument_group("method")
-    group.add_argument(
-        "--leaves", type=int, help="most leaves of the tree (default: twice the clusters)"
-    )
-    group.add_argument(
-        "--kernel", choices=tuple(KERNELS), default="gaussian", help="(default: gaussian)"
-    )
-    group.add_argument(
-        "--gamma",
-        type=_gamma,
-        default="scale",
-        help="width of the kernel: larger is more local (default: scale)",
-    )
-    group.add_argument(
-        "--scale",
-        choices=SCALES,
-        default="auto",
-        help="what is done to columns first; thresholds stay in your units (default: standard)",
-    )
-    group.add_argument(
-        "--method",
-        choices=tuple(METHODS),
-        help="how the tree is grown (default: exkmc, expand with --labels)",
-    )
-    group.add_argument(
-        "--base",
-        choices=("imm", "empty"),
-        help="what the tree is grown from (default: imm where possible)",
-    )
-    group.add_argument(
-        "--cuts",
-        choices=("interval", "threshold"),
-        default="interval",
-        help="what a question may ask (default: interval)",
-    )
-    group.add_argument(
-        "--gram",
-        choices=("auto", "dense", "streamed", "nystroem"),
-        default="auto",
-        help=f"how the kernel is stored (default: approximately beyond {NYSTROEM_FROM} rows)",
-    )
-    group.add_argument(
-        "--seed", type=int, default=0, help="makes the result repeatable (default: 0)"
-    )
-    text = "Write the cluster of each row of a file, by a tree that explain --json has written."
-    a = commands.add_parser(
-        "assign",
-        help="give new rows their clusters",
-        description=text,
-        epilog=_EXAMPLES,
-        formatter_class=raw,
-    )
+    said = "Write the cluster of each row of a file, by a tree that explain --json has written"
+    a = _command(commands, "assign", said, _READING)
     a.add_argument("tree", help="what explain --json has written")
-    a.add_argument(
-        "data", help="CSV or Parquet file, columns in any order; - is standard input"
-    )
-    a.add_argument("-o", "--output", help="where to write (default: standard output)")
-    a.add_argument(
-        "--allow-missing", action="store_true", help="an empty label where a value is missing"
-    )
-    for p in (e, a):
-        _reading(p)
-        p.add_argument("-q", "--quiet", action="store_true", help="say nothing but mistakes")
-        p.add_argument("--debug", action="store_true", help="show where an error came from")
+    a.add_argument("data", help="CSV or Parquet file, columns in any order")
+    a.add_argument("--allow-missing", action="store_true", help="an empty label for a gap")
+    said = "Write a table to try the other commands with"
+    x = _command(commands, "example", said, {"messages": _READING["messages"]})
+    x.add_argument("name", choices=[name.lower() for name in BENCHMARKS], help="a data set")
+    for parser_ in (a, x):
+        parser_.add_argument("-o", "--output", help="where to write (default: the terminal)")
     return parser
 
-# %% ../nbs/19_cli.ipynb #0dee6a84
+# %% ../nbs/19_cli.ipynb #4c129d77
 def main(
     argv: Sequence[str] | None = None,  # the words after the name of the command
 ) -> int:
@@ -745,7 +749,7 @@ def main(
         if args.what == "explain":
             explain_command(args, shlex.join(["kxbook", *argv]))
         else:
-            assign_command(args)
+            {"assign": assign_command, "example": example_command}[args.what](args)
         sys.stdout.flush()
         return 0
     except UserError as e:
@@ -760,8 +764,6 @@ def main(
     except Exception as e:
         if args.debug:
             traceback.print_exc()
-        print(
-            f"kxbook: internal error: {type(e).__name__}: {shown(e)} (--debug shows where)",
-            file=sys.stderr,
-        )
+        said = f"internal error: {type(e).__name__}: {shown(e)} (--debug shows where)"
+        print(f"kxbook: {said}", file=sys.stderr)
         return 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cached_property
+from importlib import import_module
 from numbers import Integral, Real
 
 import numpy as np
@@ -32,6 +33,8 @@ from kxbook.gram import (
     StreamedGram,
     as_gram,
     dist_errors,
+    feature_sums,
+    nystroem_gram,
     sq_dists,
 )
 from .grow import CUTS, EXACT_UP_TO, check_bins, grow
@@ -43,7 +46,8 @@ from .surrogate import choose_surrogate, taylor_order
 from .tree import Tree
 
 # %% auto #0
-__all__ = ['SEMIDEFINITE', 'distinct_rows', 'KernelKMeans', 'importances', 'IMM', 'KernelIMM', 'KernelExKMC', 'KernelExpand']
+__all__ = ['PIECES', 'SEMIDEFINITE', 'distinct_rows', 'KernelKMeans', 'importances', 'IMM', 'KernelIMM', 'KernelExKMC',
+           'KernelExpand']
 
 # %% ../nbs/13_estimators.ipynb #421ac7a8
 def distinct_rows(
@@ -51,7 +55,9 @@ def distinct_rows(
     weights: NDArray,  # (n,) their weights
 ) -> tuple[NDArray, NDArray, NDArray]:
     "First index of each distinct row, sorted; summed weights; which of them each row is."
-    order = np.lexsort(X.T[::-1])
+    order = np.argsort(X[:, 0], kind="stable")
+    if (np.diff(X[order, 0]) == 0).any():  # the first column does not tell all rows apart
+        order = np.lexsort(X.T[::-1])
     new = np.r_[True, (X[order[1:]] != X[order[:-1]]).any(1)]
     place = np.empty(len(X), dtype=int)
     place[order] = np.cumsum(new) - 1
@@ -61,8 +67,8 @@ def distinct_rows(
 def _members(gram: Gram, found: Clustering, weights: NDArray, dtype: str) -> tuple:
     "What is kept of a clustering to place new points: a Gram, labels and weights."
     if isinstance(gram, LowRankGram):
-        V = np.eye(len(found.size))[found.labels] * weights[:, None]
-        means = V.T @ gram.Z / np.maximum(found.size, np.finfo(float).tiny)[:, None]
+        sums = feature_sums(gram.Z, np.arange(gram.n), found.labels, weights, len(found.size))
+        means = sums / np.maximum(found.size, np.finfo(float).tiny)[:, None]
         return LowRankGram(means, gram.features), np.arange(len(means)), found.size
     if gram.kernel is None:  # rows of the matrix come with each call: it is not kept
         return DenseGram(np.empty((gram.n, 0))), found.labels, weights
@@ -83,6 +89,15 @@ def _warn_if_indefinite(K: NDArray, name: str) -> bool:
     return indefinite
 
 # %% ../nbs/13_estimators.ipynb #5f92deb6
+PIECES = "kxbook.scale"  # where data that comes in pieces is fitted: a later chapter, by name
+
+
+def _in_pieces(X: object):
+    "The module for data that comes in pieces, such as a Dask array, if X is that; else None."
+    pieces = hasattr(X, "__dask_graph__") or hasattr(X, "pieces")
+    return import_module(PIECES) if pieces else None
+
+
 def _generator(random_state: object) -> np.random.Generator:
     "A generator from what scikit-learn calls a random state."
     return np.random.default_rng(check_random_state(random_state).randint(2**31))
@@ -154,12 +169,14 @@ class KernelKMeans(
         number is used on all rows.
     max_iter : int, default=300
         Most passes of Lloyd's algorithm from each start.
-    gram : {"auto", "dense", "streamed", "nystroem"}, default="auto"
-        How the kernel is stored: as a matrix, not at all, or by features of rank `rank`,
-        which are an approximation. "auto" is a matrix up to 3000 distinct rows, and the
+    gram : {"auto", "dense", "streamed", "nystroem", "nystroem++"}, default="auto"
+        How the kernel is stored: as a matrix, not at all, or by Nyström features of rank
+        `rank`, an approximation, with landmarks drawn uniformly or as k-means++ does. "auto"
+        is a matrix up to 3000 distinct rows, and the
         stream beyond; features for the linear kernel.
-    rank : int, default=200
-        Number of landmarks of "nystroem".
+    rank : int, float or array of shape (n_landmarks, n_features), default=200
+        Landmarks of "nystroem": how many; or the share of the kernel that may be lost, between
+        0 and 1; or the landmarks themselves.
     dtype : {"float64", "float32"}, default="float64"
         Precision of streamed kernel values. "float32" is several times faster.
     verbose : int, default=0
@@ -208,7 +225,11 @@ class KernelKMeans(
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "gram": [StrOptions(set(GRAMS))],
-        "rank": [Interval(Integral, 1, None, closed="left")],
+        "rank": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+            "array-like",
+        ],
         "dtype": [StrOptions({"float64", "float32"})],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
@@ -258,6 +279,8 @@ class KernelKMeans(
         self : KernelKMeans
             The fitted estimator.
         """
+        if pieces := _in_pieces(X):
+            return pieces.fit_clusters(self, X, sample_weight)
         X = validate_data(self, X, dtype=np.float64)
         if len(X) < self.n_clusters:
             raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
@@ -378,6 +401,8 @@ class KernelKMeans(
         labels : ndarray of shape (n_samples,)
             Clusters. For the rows of the fit they equal `labels_`, if the algorithm converged.
         """
+        if pieces := _in_pieces(X):
+            return pieces.nearest_means(self, X)
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self._nearest(X)
@@ -465,7 +490,7 @@ class _Reference:
             pairs, count = np.unique(place * self.k + labels, return_counts=True)
             self.rows, self.label, self.count = *divmod(pairs, self.k), count.astype(float)
 
-    @cached_property
+    @property
     def V(self) -> NDArray:
         "How many copies of point i are in cluster c, (n, k)."
         V = np.zeros((self.gram.n, self.k))
@@ -481,14 +506,17 @@ class _Reference:
     @cached_property
     def D(self) -> NDArray:
         "Squared distances of the points to the means, (n, k); zero where rounding explains them."
-        S, size = self.gram.times(self.V), self.V.sum(0)
+        S, size = self.gram.times(self.V), np.bincount(self.label, self.count, self.k)
         own = self.count * S[self.rows, self.label]
         q = np.bincount(self.label, own, self.k) / size / size
-        D = sq_dists(S, self.gram.diag, size, q)
-        errors = dist_errors(S, size, q, self.gram.precision)
-        errors += self.gram.precision * np.abs(self.gram.diag)[:, None]
-        D[np.abs(D) <= errors] = 0
-        return D
+        for i in range(0, len(S), 1 << 15):  # in place, some rows at a time
+            rows = slice(i, i + (1 << 15))
+            D = sq_dists(S[rows], self.gram.diag[rows], size, q)
+            errors = dist_errors(S[rows], size, q, self.gram.precision)
+            errors += self.gram.precision * np.abs(self.gram.diag[rows])[:, None]
+            D[np.abs(D) <= errors] = 0
+            S[rows] = D
+        return S
 
     @cached_property
     def cost(self) -> float:
@@ -499,13 +527,14 @@ class _Reference:
 
     def distances_at(self, ends: NDArray, m: int, total: NDArray) -> NDArray:
         "Distances summed over the points that end at each of m nodes, (m, k)."
-        at = csr_array((total, (ends, np.arange(self.gram.n))), shape=(m, self.gram.n))
         if not isinstance(self.gram, LowRankGram):
+            at = csr_array((total, (ends, np.arange(self.gram.n))), shape=(m, self.gram.n))
             return at @ self.D
-        where = csr_array((self.count, (self.label, self.rows)), shape=(self.k, self.gram.n))
-        means = (where @ self.gram.Z) / where.sum(1)[:, None]
-        own = (at @ self.gram.diag)[:, None] - 2 * (at @ self.gram.Z) @ means.T
-        return own + at.sum(1)[:, None] * (means**2).sum(1)
+        Z, size = self.gram.Z, np.bincount(self.label, self.count, self.k)
+        means = feature_sums(Z, self.rows, self.label, self.count, self.k) / size[:, None]
+        at = feature_sums(Z, np.arange(self.gram.n), ends, total, m)
+        own = np.bincount(ends, total * self.gram.diag, m)[:, None] - 2 * at @ means.T
+        return own + np.bincount(ends, total, m)[:, None] * (means**2).sum(1)
 
     def mistakes_at(self, ends: NDArray, m: int) -> NDArray:
         "Copies with another label, counted over the points that end at each node, (m, k)."
@@ -559,6 +588,8 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
+        if pieces := _in_pieces(X):
+            return pieces.fit_tree(self, X, reference_labels)
         X = validate_data(self, X, dtype=np.float64)
         rng, given = _generator(self.random_state), reference_labels is not None
         if given:
@@ -594,6 +625,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         self.price_ = price_of(self.cost_, self.reference_cost_)
         self.labels_ = of_points if place is None else of_points[place]
         self.reference_labels_, self.n_leaves_ = labels, self.tree_.n_leaves
+        vars(self).pop("_pieces", None)  # of an earlier fit
         sums = self._sums(reference, ends, len(self.tree_.left), total)
         self.feature_importances_ = importances(self.tree_, sums)
         self._items = reference.rows, reference.label, reference.count
@@ -645,6 +677,8 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         labels : ndarray of shape (n_samples,)
             Clusters, numbered like the reference clusters.
         """
+        if pieces := _in_pieces(X):
+            return pieces.apply_tree(self, X, "predict")
         X = self._rows(X)
         return self.tree_.predict(X)
 
@@ -661,6 +695,8 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         leaves : ndarray of shape (n_samples,)
             Numbers of leaves, 0 to n_leaves_ - 1, from left to right.
         """
+        if pieces := _in_pieces(X):
+            return pieces.apply_tree(self, X, "apply")
         X = self._rows(X)
         return self.tree_.apply(X)
 
@@ -711,11 +747,15 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
             Costs, prices, bounds, and the lines of the proof in numbers.
         """
         check_is_fitted(self)
+        if hasattr(self, "_pieces"):
+            return import_module(PIECES).certify_pieces(self, bound)
         kernel, points = self._kernel, self._points
         if self._features is None:
             gram = as_gram(kernel, points, self._how)
-        else:
+        elif kernel.name == "linear":
             gram = LowRankGram(self._features(points), self._features)
+        else:
+            gram = nystroem_gram(points, self._features)
         run = None
         if self._base is not None:
             tree, *how, binned = self._base
@@ -739,6 +779,17 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.tree_.to_text(self._names(feature_names))
+
+    def _repr_html_inner(self) -> str:  # scikit-learn's diagram, and the tree once there is one
+        diagram = super()._repr_html_inner()
+        if not hasattr(self, "tree_"):
+            return diagram
+        said = f"{self.n_leaves_} leaves, price {self.price_:.4g}"
+        return f"{diagram}<p>{said}</p>{self.tree_.to_html(self._names())}"
+
+    def _repr_mimebundle_(self, **kwargs) -> dict:
+        found = super()._repr_mimebundle_(**kwargs)
+        return found | ({"text/html": self._repr_html_inner()} if "text/html" in found else {})
 
 # %% ../nbs/13_estimators.ipynb #d6ac6435
 def _imm_tree(model, kernel: Kernel, X: NDArray, total: NDArray, reference: _Reference) -> Tree:
@@ -854,10 +905,10 @@ class KernelIMM(_TreeClusterer):
     bins : "auto", int or None, default="auto"
         Most different values of a column: None for all of them; "auto" is None up to 200 000
         distinct rows and 256 beyond.
-    gram : {"auto", "dense", "streamed", "nystroem"}, default="auto"
+    gram : {"auto", "dense", "streamed", "nystroem", "nystroem++"}, default="auto"
         How the kernel is stored, as for `KernelKMeans`.
-    rank : int, default=200
-        Number of landmarks of gram="nystroem".
+    rank : int, float or array, default=200
+        Landmarks of gram="nystroem", as for `KernelKMeans`.
     verbose : int, default=0
         1 shows progress.
     random_state : int, RandomState instance or None, default=None
@@ -973,10 +1024,10 @@ class KernelExKMC(KernelIMM):
     bins : "auto", int or None, default="auto"
         Most different values of a column: None for all of them; "auto" is None up to 200 000
         distinct rows and 256 beyond.
-    gram : {"auto", "dense", "streamed", "nystroem"}, default="auto"
+    gram : {"auto", "dense", "streamed", "nystroem", "nystroem++"}, default="auto"
         How the kernel is stored, as for `KernelKMeans`.
-    rank : int, default=200
-        Number of landmarks of gram="nystroem".
+    rank : int, float or array, default=200
+        Landmarks of gram="nystroem", as for `KernelKMeans`.
     verbose : int, default=0
         1 shows progress.
     random_state : int, RandomState instance or None, default=None
@@ -1075,7 +1126,7 @@ class KernelExKMC(KernelIMM):
 
     def _costs(self, total: NDArray, reference: _Reference) -> NDArray:
         "What each point, with its copies, costs in each cluster."
-        return reference.D * total[:, None]
+        return reference.D if total.max() == 1 else reference.D * total[:, None]
 
     def _explain(self, points: NDArray, total: NDArray, reference: _Reference) -> Tree:
         "Grow the tree."

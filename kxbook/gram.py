@@ -5,6 +5,7 @@
 # %% ../nbs/03_gram.ipynb #028aebd5
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -12,13 +13,16 @@ from threading import Event, Lock
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
+from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from .kernel import Kernel, check_points
 
 # %% auto #0
-__all__ = ['one_blas_thread', 'GRAMS', 'DENSE_UP_TO', 'cluster_norms', 'sq_dists', 'dist_errors', 'Gram', 'DenseGram',
-           'StreamedGram', 'nystroem_features', 'LowRankGram', 'as_gram']
+__all__ = ['one_blas_thread', 'POOL', 'MOST_LANDMARKS', 'GRAMS', 'DENSE_UP_TO', 'FLOAT64_UP_TO', 'cluster_norms', 'sq_dists',
+           'dist_errors', 'Gram', 'DenseGram', 'StreamedGram', 'nystroem_features', 'feature_sums', 'LowRankGram',
+           'choose_landmarks', 'nystroem_gram', 'as_gram']
 
 # %% ../nbs/03_gram.ipynb #10c264fd
 def cluster_norms(
@@ -43,7 +47,10 @@ def sq_dists(
 ) -> NDArray:
     "Squared distances of points to the cluster means, (m, k); infinity for an empty cluster."
     with np.errstate(divide="ignore", invalid="ignore"):
-        D = diag[:, None] - 2 * (sums / size) + q
+        D = sums / size  # in place from here on: the table may be large
+        D *= -2
+        D += diag[:, None]
+        D += q
     D[:, size == 0] = np.inf
     return D
 
@@ -56,7 +63,9 @@ def dist_errors(
 ) -> NDArray:
     "How far rounding may have moved the squared distances, up to K(x, x), (m, k)."
     with np.errstate(divide="ignore", invalid="ignore"):
-        errors = precision * (2 * np.abs(sums / size) + np.abs(q))
+        errors = np.abs(sums / size)
+        errors *= 2 * precision
+        errors += precision * np.abs(q)
     errors[:, size == 0] = 0
     return errors
 
@@ -231,12 +240,14 @@ def _stream(
             stop.set()
 
 # %% ../nbs/03_gram.ipynb #c3fee62d
-def _folds(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[bool, np.dtype]:
+def _folds(
+    kernel: Kernel, X: NDArray, dtype: np.dtype, centre: NDArray
+) -> tuple[bool, np.dtype]:
     "Whether the exponent may be folded into a product, and the precision that this needs."
     if kernel.name != "gaussian":
         return False, dtype
     with np.errstate(over="ignore"):
-        widest = kernel.gamma * ((X - X.mean(0)) ** 2).sum(1).max()
+        widest = kernel.gamma * ((X - centre) ** 2).sum(1).max()
     if dtype == np.float32 and np.finfo(dtype).eps * widest < 1e-5:
         return True, dtype
     return bool(np.finfo(float).eps * widest < 1e-9), np.dtype(float)
@@ -255,7 +266,7 @@ class StreamedGram(Gram):
         self.kernel, self.X = kernel, kernel.check(X)
         self.dtype, self.block = np.dtype(dtype), block
         self.n, self.diag = len(self.X), kernel.diag(self.X)
-        fast, self.dtype = _folds(kernel, self.X, self.dtype)
+        fast, self.dtype = _folds(kernel, self.X, self.dtype, self.X.mean(0))
         self.precision = 1e-6 if self.dtype == np.float32 else 1e-12
         make = _gaussian_blocks if fast else _kernel_blocks
         self._fold, self._fill = make(kernel, self.X, self.dtype)
@@ -307,13 +318,60 @@ def nystroem_features(
     kernel: Kernel,  # the kernel to project
     X: ArrayLike,  # (n, d) points
     landmarks: ArrayLike,  # (r, d) points onto whose features all others are projected
+    dtype: str = "float64",  # precision in which the features are kept
+    block: int = 2048,  # rows at a time
 ) -> NDArray:
     "Features, (n, at most r), whose inner products are the kernel projected on the landmarks."
-    values, vectors = np.linalg.eigh(kernel(landmarks))
+    X, L = kernel.check(X), kernel.check(landmarks)
+    values, vectors = np.linalg.eigh(kernel(L))
     keep = values > len(values) * np.finfo(float).eps * max(values[-1], 0.0)
-    return kernel(X, landmarks) @ (vectors[:, keep] / np.sqrt(values[keep]))
+    root = vectors[:, keep] / np.sqrt(values[keep])
+    folds, _ = _folds(kernel, X, np.dtype(float), L.mean(0))
+    make = _gaussian_blocks if folds else _kernel_blocks
+    fold, fill = make(kernel, L, np.dtype(float))
+    right, Z = fold(L), np.empty((len(X), root.shape[1]), dtype)
+
+    def work(start: int) -> None:
+        out = np.empty((min(block, len(X) - start), len(L)))
+        fill(fold(X[start : start + block]), right, out)
+        Z[start : start + block] = out @ root
+
+    with one_blas_thread, ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, range(0, len(X), block)))
+    return Z
 
 # %% ../nbs/03_gram.ipynb #7a8cee00
+def _tall_product(
+    Z: NDArray, V: NDArray, rows: NDArray | None, block: int = 1 << 14
+) -> NDArray:
+    "Zᵀ V, or that of some rows of Z: pieces in the precision of Z, their sum in float64."
+    if Z.dtype == np.float64 and rows is None:
+        return Z.T @ V
+    total = np.zeros((Z.shape[1], V.shape[1]))
+    for i in range(0, len(V), block):
+        part = Z[i : i + block] if rows is None else Z[rows[i : i + block]]
+        total += part.T @ V[i : i + block].astype(Z.dtype, copy=False)
+    return total
+
+
+def feature_sums(
+    Z: NDArray,  # (n, r) features of points
+    rows: NDArray,  # (p,) which point each item is
+    labels: NDArray,  # (p,) cluster of each item
+    weights: NDArray,  # (p,) weights of the items
+    k: int,  # number of clusters
+    block: int = 1 << 14,  # items at a time
+) -> NDArray:
+    "Sums of the features over each cluster, (k, r), in float64 whatever the features are in."
+    total = np.zeros((k, Z.shape[1]))
+    for i in range(0, len(rows), block):
+        part = slice(i, i + block)
+        m = len(rows[part])
+        take = csr_array((weights[part], (labels[part], np.arange(m))), shape=(k, m))
+        total += take @ Z[rows[part]].astype(float, copy=False)
+    return total
+
+
 class LowRankGram(Gram):
     "A kernel given by features, K(x, y) = ⟨z(x), z(y)⟩: products cost O(n r), not O(n²)."
 
@@ -321,40 +379,127 @@ class LowRankGram(Gram):
         self,
         Z: NDArray,  # (n, r) features of the points
         features: Callable[[ArrayLike], NDArray],  # the features of new points
+        missing: NDArray | None = None,  # (n,) what K(x, x) has more than ‖z(x)‖², if it does
     ):
-        self.Z, self.features = Z, features
-        self.n, self.diag = len(Z), np.einsum("ij,ij->i", Z, Z)
+        self.Z, self.features, self.missing = Z, features, missing
+        self.n, self.diag = len(Z), np.einsum("ij,ij->i", Z, Z).astype(float)
+        self.precision = 1e-6 if Z.dtype == np.float32 else 1e-12
 
     def times(
         self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None
     ) -> NDArray:
         "K V, K(Y, X) V, or K[:, columns] V, through the features."
-        Z = self.Z if columns is None else self.Z[columns]
-        return (self.Z if Y is None else self.features(Y)) @ (Z.T @ V)
+        B = _tall_product(self.Z, V, columns).astype(self.Z.dtype, copy=False)
+        return ((self.Z if Y is None else self.features(Y)) @ B).astype(float, copy=False)
 
     def part(self, index: NDArray) -> LowRankGram:
         "The features of some of the points."
-        return LowRankGram(self.Z[index], self.features)
+        missing = None if self.missing is None else self.missing[index]
+        return LowRankGram(self.Z[index], self.features, missing)
 
     def diag_of(self, Y: ArrayLike) -> NDArray:
         "K(y, y) for new points."
-        return (self.features(Y) ** 2).sum(1)
+        return (self.features(Y) ** 2).sum(1).astype(float)
 
 # %% ../nbs/03_gram.ipynb #672c995a
-GRAMS = ("auto", "dense", "streamed", "nystroem")  # how a kernel can be stored
+POOL = 10_000  # rows among which k-means++ looks for landmarks
+MOST_LANDMARKS = 2000  # landmarks that a tolerance may ask for
+
+
+def _spread(kernel: Kernel, X: NDArray, rank: int, rng: np.random.Generator) -> NDArray:
+    "Indices of landmarks, drawn one after another as k-means++ draws centres."
+    diag, near = kernel.diag(X), np.full(len(X), np.inf)
+    chosen = [int(rng.integers(len(X)))]
+    while len(chosen) < rank:
+        last = kernel(X, X[chosen[-1:]])[:, 0]
+        near = np.minimum(near, np.maximum(diag + diag[chosen[-1]] - 2 * last, 0))
+        if not near.sum() > 0:  # all that differ are chosen
+            break
+        chosen.append(int(rng.choice(len(X), p=near / near.sum())))
+    return np.array(chosen)
+
+
+def _enough(kernel: Kernel, X: NDArray, landmarks: NDArray, share: float) -> int:
+    "How many of the landmarks, from the first on, leave out at most a share of the kernel."
+    K = kernel(landmarks)
+    jitter = 1e-12 * np.trace(K) / len(K)
+    R = np.linalg.cholesky(K + jitter * np.eye(len(K)))
+    b = solve_triangular(R, kernel(landmarks, X), lower=True)
+    diag = kernel.diag(X)
+    left = 1 - np.cumsum((b**2).sum(1)) / diag.sum()
+    return len(K) if left[-1] > share else int(np.argmax(left <= share)) + 1
+
+
+def choose_landmarks(
+    kernel: Kernel,  # the kernel
+    X: NDArray,  # (n, d) points
+    rank: int | float | ArrayLike,  # how many; or the share of the kernel to lose; or landmarks
+    spread: bool = False,  # drawn as k-means++ draws centres, not uniformly
+    rng: np.random.Generator | None = None,  # source of randomness
+) -> NDArray:
+    "Landmarks, (r, d), all different."
+    if np.ndim(rank) == 2:
+        return np.unique(kernel.check(rank), axis=0)
+    if np.ndim(rank) or not (0 < rank < 1 or rank == int(rank) >= 1):
+        raise ValueError(
+            "The 'rank' parameter must be a number of landmarks, a share of the kernel between "
+            f"0 and 1 that may be lost, or an array of landmarks. Got {rank!r} instead."
+        )
+    rng = np.random.default_rng(0) if rng is None else rng
+    most = min(MOST_LANDMARKS if rank < 1 else int(rank), len(X))
+    if spread:
+        pool = X if len(X) <= POOL else X[rng.choice(len(X), POOL, replace=False)]
+        found = pool[_spread(kernel, pool, most, rng)]
+    else:
+        found = X[rng.choice(len(X), most, replace=False)]
+    if rank < 1:
+        found = found[np.sort(np.unique(found, axis=0, return_index=True)[1])]
+        some = X[rng.choice(len(X), min(1000, len(X)), replace=False)]
+        enough = _enough(kernel, some, found, float(rank))
+        if enough == len(found) == MOST_LANDMARKS:
+            warnings.warn(
+                f"{MOST_LANDMARKS} landmarks leave out more than rank={rank} of the kernel.",
+                stacklevel=3,
+            )
+        found = found[:enough]
+    return np.unique(found, axis=0)
+
+# %% ../nbs/03_gram.ipynb #aea0db3b
+GRAMS = ("auto", "dense", "streamed", "nystroem", "nystroem++")  # how a kernel can be stored
 DENSE_UP_TO = 3000  # points that "auto" stores a matrix for: 72 MB
+FLOAT64_UP_TO = 200_000  # points whose Nyström features are kept in double precision
 
 
 def _shifted(Y: ArrayLike, shift: NDArray) -> NDArray:
     return check_points(Y, "Y") - shift
 
 
+def nystroem_gram(
+    X: NDArray,  # (n, d) points
+    features: Callable,  # from `nystroem_features`, with all but the points given
+) -> LowRankGram:
+    "The points by their Nyström features, and what of the kernel these leave out."
+    gram = LowRankGram(features(X), features)
+    gram.missing = np.maximum(features.args[0].diag(X) - gram.diag, 0)
+    return gram
+
+
+def _refuse_underflow(kernel: Kernel, X: NDArray) -> None:
+    "Refuse data on which a kernel of the values themselves has no digits left."
+    if kernel.combine == "sum" or kernel.name == "quadratic":
+        away = X - X.mean(0) if kernel.name == "linear" else X
+        if away.any() and kernel.diag(away).max() < 1e-290:
+            raise ValueError(
+                f"The kernel {kernel.name} is too close to zero on this data. Rescale X."
+            )
+
+
 def as_gram(
     kernel: Kernel,  # the kernel
     X: ArrayLike,  # (n, d) points
-    how: str = "auto",  # "auto", "dense", "streamed" or "nystroem"
+    how: str = "auto",  # "auto", "dense", "streamed", "nystroem" or "nystroem++"
     *,
-    rank: int = 200,  # number of landmarks for "nystroem"
+    rank: int | float | ArrayLike = 200,  # landmarks: how many, a tolerance, or themselves
     dtype: str = "float64",  # precision of the blocks of "streamed"
     rng: np.random.Generator | None = None,  # chooses the landmarks
 ) -> Gram:
@@ -364,15 +509,17 @@ def as_gram(
             f"The 'gram' parameter must be a str among {sorted(GRAMS)}. Got {how!r} instead."
         )
     X = kernel.check(X)
+    _refuse_underflow(kernel, X)
     if kernel.name == "linear":
         shift = X.mean(0)
         return LowRankGram(X - shift, partial(_shifted, shift=shift))
     if how == "dense" or how == "auto" and len(X) <= DENSE_UP_TO:
         K = StreamedGram(kernel, X).matrix() if kernel.name == "gaussian" else kernel(X)
         return DenseGram(K, kernel, X)
-    if how == "nystroem":
-        rng = np.random.default_rng(0) if rng is None else rng
-        chosen = rng.choice(len(X), min(rank, len(X)), replace=False)
-        features = partial(nystroem_features, kernel, landmarks=np.unique(X[chosen], axis=0))
-        return LowRankGram(features(X), features)
+    if how.startswith("nystroem"):
+        landmarks = choose_landmarks(kernel, X, rank, how == "nystroem++", rng)
+        kept = "float64" if len(X) <= FLOAT64_UP_TO else "float32"
+        return nystroem_gram(
+            X, partial(nystroem_features, kernel, landmarks=landmarks, dtype=kept)
+        )
     return StreamedGram(kernel, X, dtype)

@@ -6,84 +6,123 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .imm import _threads, encode
+from .imm import Column, _threads, encode
 from .kernel import check_points
 from .sweep import bin_sums, group_sums, quantise, sweep
 from .tree import Tree, build_tree
 
 # %% auto #0
-__all__ = ['CUTS', 'EXACT_UP_TO', 'check_bins', 'grow']
+__all__ = ['CUTS', 'EXACT_UP_TO', 'check_bins', 'grow', 'grow_from']
 
 # %% ../nbs/10_grow.ipynb #fda98cf3
-class _Sorted:
+class _Books:
+    "Which points are in a leaf: what both kinds of bookkeeping have in common."
+
+    def __init__(self, X: NDArray, columns: list[Column], Q: NDArray):
+        self.X, self.Q, self.axes = X, Q, len(columns)
+        self.columns = [c.codes for c in columns]
+
+    def _leaves(self, tree: Tree | None) -> dict[int, NDArray]:
+        "The points that end in each leaf of a tree; all in one leaf without a tree."
+        if tree is None:
+            return {0: np.arange(len(self.X))}
+        ends = tree.nodes_of(self.X)
+        return {int(v): np.flatnonzero(ends == v) for v in np.flatnonzero(tree.left < 0)}
+
+    def _sides(self, rows: NDArray, axis: int, first: int, last: int) -> tuple:
+        "Some points, divided by a cut."
+        code = self.columns[axis][rows]
+        inside = (first <= code) & (code <= last)
+        return rows[inside], rows[~inside]
+
+
+class _Sorted(_Books):
     "Leaves that keep the order of their points on every axis."
 
-    def __init__(self, codes: NDArray, Q: NDArray):
-        self.codes, self.Q = codes, Q
-        self.columns = [np.ascontiguousarray(c) for c in codes.T]
+    def begin(self, tree: Tree | None) -> dict[int, tuple]:
+        orders = _threads(lambda c: np.argsort(c, kind="stable"), self.columns, len(self.X))
+        leaves = self._leaves(tree).items()
+        return {leaf: (rows, self._kept(orders, rows)[0]) for leaf, rows in leaves}
 
-    def root(self) -> list[NDArray]:
-        return list(_threads(lambda c: np.argsort(c, kind="stable"), self.columns, len(self.Q)))
-
-    def divide(self, state: list, inside: NDArray, left: NDArray, right: NDArray) -> tuple:
-        parts = _threads(lambda o: (o[inside[o]], o[~inside[o]]), state, len(left) + len(right))
+    def _kept(self, orders: list[NDArray], rows: NDArray) -> tuple[list, list]:
+        "The orders of some points, and of the others."
+        inside = np.zeros(len(self.X), dtype=bool)
+        inside[rows] = True
+        parts = _threads(lambda o: (o[inside[o]], o[~inside[o]]), orders, len(orders[0]))
         return tuple(map(list, zip(*parts)))
 
-    def table(self, state: list, axis: int) -> tuple[NDArray, NDArray]:
-        return group_sums(state[axis], self.columns[axis], self.Q)
+    def divide(self, state: tuple, axis: int, first: int, last: int) -> tuple:
+        left, right = self._sides(state[0], axis, first, last)
+        return tuple(zip((left, right), self._kept(state[1], left)))
+
+    def table(self, state: tuple, axis: int) -> tuple[NDArray, NDArray]:
+        return group_sums(state[1][axis], self.columns[axis], self.Q)
+
+    def totals(self, state: tuple) -> tuple[int, NDArray]:
+        return len(state[0]), self.Q[state[0]].sum(0)
 
 
-class _Binned:
+class _Binned(_Books):
     "Leaves that keep a table of sums for every axis and bin."
 
-    def __init__(self, codes: NDArray, Q: NDArray):
-        self.codes, self.Q, self.bins = codes, Q, int(codes.max()) + 1
+    def __init__(self, X: NDArray, columns: list[Column], Q: NDArray):
+        super().__init__(X, columns, Q)
+        self.codes = np.column_stack(self.columns)
+        self.bins = int(self.codes.max()) + 1
 
-    def root(self) -> NDArray:
-        return bin_sums(np.arange(len(self.Q)), self.codes, self.Q, self.bins)
+    def _sums(self, rows: NDArray) -> NDArray:
+        return bin_sums(rows, self.codes, self.Q, self.bins)
 
-    def divide(self, state: NDArray, inside: NDArray, left: NDArray, right: NDArray) -> tuple:
-        small = bin_sums(min(left, right, key=len), self.codes, self.Q, self.bins)
-        return (small, state - small) if len(left) <= len(right) else (state - small, small)
+    def begin(self, tree: Tree | None) -> dict[int, tuple]:
+        return {leaf: (rows, self._sums(rows)) for leaf, rows in self._leaves(tree).items()}
 
-    def table(self, state: NDArray, axis: int) -> tuple[NDArray, NDArray]:
-        found = np.flatnonzero(state[axis, :, -1])
-        return np.ascontiguousarray(state[axis, found, :-1]), found
+    def divide(self, state: tuple, axis: int, first: int, last: int) -> tuple:
+        left, right = self._sides(state[0], axis, first, last)
+        small = self._sums(min(left, right, key=len))
+        large = state[1] - small
+        tables = (small, large) if len(left) <= len(right) else (large, small)
+        return tuple(zip((left, right), tables))
+
+    def table(self, state: tuple, axis: int) -> tuple[NDArray, NDArray]:
+        found = np.flatnonzero(state[1][axis, :, -1])
+        return np.ascontiguousarray(state[1][axis, found, :-1]), found
+
+    def totals(self, state: tuple) -> tuple[int, NDArray]:
+        return len(state[0]), state[1][0, :, :-1].sum(0)
 
 # %% ../nbs/10_grow.ipynb #08733534
-@dataclass
+@dataclass(eq=False)
 class _Leaf:
     "A leaf while the tree grows."
 
     node: int  # its number
-    rows: NDArray  # its points
-    state: object  # what is needed to find cuts
+    state: object  # what the books say of it
+    depth: int = 0  # cuts above it
     gain: int = -1  # of the best cut, in units; -1 if there is none
     cut: tuple[int, int, int] | None = None  # axis, first and last code of the best cut
-    depth: int = 0  # cuts above it
 
 
-def _best_cut(grower, leaf: _Leaf, threshold: bool, lowest: NDArray) -> None:
+def _best_cut(books, leaf: _Leaf, threshold: bool) -> None:
     "Find the best cut of a leaf, if it is worth splitting."
-    if len(leaf.rows) < 2:
-        return
-    cost = int(grower.Q[leaf.rows].sum(0).min())
-    if cost == int(lowest[leaf.rows].sum()):
+    size, totals = books.totals(leaf.state)
+    cost = int(totals.min())
+    if size < 2 or cost == 0:
         return
 
     def best(axis: int) -> tuple | None:
-        G, found = grower.table(leaf.state, axis)
+        G, found = books.table(leaf.state, axis)
         if len(G) < 2:
             return None
         value, first, last = sweep(G, threshold)
         return int(value), axis, int(found[first]) if first else 0, int(found[last])
 
-    for found in _threads(best, range(grower.codes.shape[1]), len(leaf.rows)):
+    for found in _threads(best, range(books.axes), size):
         if found and (leaf.cut is None or cost - found[0] > leaf.gain):
             leaf.gain, leaf.cut = cost - found[0], found[1:]
 
@@ -122,77 +161,67 @@ def grow(
 ) -> Tree:
     "Split the leaf and by the cut of largest gain, up to `max_leaves` leaves; join brothers."
     X = check_points(X)
-    (Q, _), (n, d) = quantise(costs), X.shape
+    (Q, _), n = quantise(costs), len(X)
     _check_grow(n, len(Q), max_leaves, tree, cuts)
     columns = _threads(lambda x: encode(x, check_bins(bins, n)), X.T, n)
-    codes = np.column_stack([c.codes for c in columns])
-    grower = (_Sorted if check_bins(bins, n) is None else _Binned)(codes, Q)
-    lowest = Q.min(1)
-    nodes, leaves = _begin(grower, tree, X)
+    books = (_Sorted if check_bins(bins, n) is None else _Binned)(X, columns, Q)
+    return grow_from(books, columns, max_leaves, tree, cuts, quiet, max_depth)
+
+
+def grow_from(
+    books,  # who keeps the leaves: see above
+    columns: list[Column],  # the axes, for the ends of intervals
+    max_leaves: int,  # most leaves
+    tree: Tree | None = None,  # where to begin; a single leaf by default
+    cuts: str = "interval",  # "interval", or "threshold" for one-sided cuts only
+    quiet: bool = False,  # no warning if no leaf is worth splitting any more
+    max_depth: int | None = None,  # most cuts on the way to a leaf
+    tell: Callable[[int], object] | None = None,  # told the number of leaves
+) -> Tree:
+    "The same as `grow`, for leaves that others keep the books of."
 
     def look(leaf: _Leaf) -> _Leaf:
         if max_depth is None or leaf.depth < max_depth:
-            _best_cut(grower, leaf, cuts == "threshold", lowest)
+            _best_cut(books, leaf, cuts == "threshold")
         return leaf
 
-    leaves = [look(leaf) for leaf in leaves]
+    nodes, depth = _nodes(tree)
+    leaves = [look(_Leaf(node, s, depth[node])) for node, s in books.begin(tree).items()]
     while len(leaves) < max_leaves:
-        chosen = None
-        for leaf in leaves:
-            if leaf.cut and (chosen is None or leaf.gain > chosen.gain):
-                chosen = leaf
+        chosen = max((leaf for leaf in leaves if leaf.cut), key=lambda a: a.gain, default=None)
         if chosen is None and not quiet:
             warnings.warn(
                 f"The tree has {len(leaves)} leaves, fewer than the {max_leaves} asked for: no "
                 "leaf is worth splitting.",
-                stacklevel=2,
+                stacklevel=3,
             )
         if chosen is None:
             break
         axis, first, last = chosen.cut
         lo, hi = columns[axis].lo[first], columns[axis].hi[last]
         nodes[chosen.node] = [axis, lo, hi, len(nodes), len(nodes) + 1]
-        children = _divide(grower, chosen, len(nodes), n)
+        children = enumerate(books.divide(chosen.state, *chosen.cut), len(nodes))
+        leaves.remove(chosen)
+        leaves += [look(_Leaf(node, state, chosen.depth + 1)) for node, state in children]
         nodes += [[-1, 0.0, 0.0, -1, -1], [-1, 0.0, 0.0, -1, -1]]
-        leaves = [leaf for leaf in leaves if leaf is not chosen] + [look(c) for c in children]
-    label = {leaf.node: int(Q[leaf.rows].sum(0).argmin()) for leaf in leaves if len(leaf.rows)}
-    label |= {leaf.node: int(tree.label[leaf.node]) for leaf in leaves if not len(leaf.rows)}
-    return build_tree(nodes, label, d)
+        if tell:
+            tell(len(leaves))
+    label = {}
+    for leaf in leaves:
+        size, totals = books.totals(leaf.state)
+        label[leaf.node] = int(totals.argmin() if size else tree.label[leaf.node])
+    return build_tree(nodes, label, len(columns))
 
 # %% ../nbs/10_grow.ipynb #e9d32cc3
-def _begin(grower, tree: Tree | None, X: NDArray) -> tuple[list[list], list[_Leaf]]:
-    "The nodes and leaves to begin with."
-    n = len(X)
+def _nodes(tree: Tree | None) -> tuple[list[list], NDArray]:
+    "The nodes to begin with, and how many cuts are above each."
     if tree is None:
-        return [[-1, 0.0, 0.0, -1, -1]], [_Leaf(0, np.arange(n), grower.root())]
+        return [[-1, 0.0, 0.0, -1, -1]], np.zeros(1, dtype=int)
     arrays = (tree.axis, tree.lo, tree.hi, tree.left, tree.right)
-    nodes, ends, leaves = (
-        [list(row) for row in zip(*(a.tolist() for a in arrays))],
-        tree.nodes_of(X),
-        [],
-    )
-    root, depth = grower.root(), np.zeros(len(nodes), dtype=int)
+    depth = np.zeros(len(tree.left), dtype=int)
     for node in np.flatnonzero(tree.left >= 0):  # children come after their parents
         depth[[tree.left[node], tree.right[node]]] = depth[node] + 1
-    for node in np.flatnonzero(tree.left < 0):
-        inside = ends == node
-        left, right = np.flatnonzero(inside), np.flatnonzero(~inside)
-        state = grower.divide(root, inside, left, right)[0]
-        leaves.append(_Leaf(int(node), left, state, depth=int(depth[node])))
-    return nodes, leaves
-
-
-def _divide(grower, leaf: _Leaf, node: int, n: int) -> tuple[_Leaf, _Leaf]:
-    "The two children of a leaf, by its best cut."
-    axis, first, last = leaf.cut
-    code = grower.codes[leaf.rows, axis]
-    here = (first <= code) & (code <= last)
-    left, right = leaf.rows[here], leaf.rows[~here]
-    inside = np.zeros(n, dtype=bool)
-    inside[left] = True
-    states = grower.divide(leaf.state, inside, left, right)
-    below = dict(depth=leaf.depth + 1)
-    return _Leaf(node, left, states[0], **below), _Leaf(node + 1, right, states[1], **below)
+    return [list(row) for row in zip(*(a.tolist() for a in arrays))], depth
 
 
 def _check_grow(n: int, rows: int, max_leaves: int, tree: Tree | None, cuts: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
@@ -20,15 +20,16 @@ from .surrogate import axis_features, choose_surrogate
 from .tree import Tree, build_tree
 
 # %% auto #0
-__all__ = ['Column', 'encode', 'Step', 'imm', 'kernel_imm', 'axis_shifts']
+__all__ = ['SAMPLE', 'code_of', 'Column', 'sampled', 'divide_column', 'encode', 'count_bins', 'subtract', 'items_of', 'Step',
+           'imm', 'imm_from', 'kernel_imm', 'axis_shifts']
 
 # %% ../nbs/08_imm.ipynb #dff0352d
 @njit(cache=True, nogil=True)
-def _codes(x, hi, low, scale, start):
+def _codes(x, hi, low, scale, start, hit):
     "For each value, the number of upper ends below it; cell i of a grid begins at start[i]."
-    codes = np.empty(len(x), np.int32)
+    codes, top = np.empty(len(x), np.int32), len(start) - 2.0
     for i in range(len(x)):
-        cell = int((x[i] - low) * scale)
+        cell = int(min(max((x[i] - low) * scale, 0.0), top))
         a, b = start[cell], start[cell + 1]
         while a < b:  # few ends lie in one cell of the grid
             middle = (a + b) // 2
@@ -37,19 +38,26 @@ def _codes(x, hi, low, scale, start):
             else:
                 b = middle
         codes[i] = a
+        if a < len(hi) and hi[a] == x[i]:
+            hit[a] = True
     return codes
 
 
-def _code(x: NDArray, hi: NDArray, low: float, high: float) -> NDArray:
-    "For each value, the number of upper ends below it."
-    cells = max(4096, len(hi))
+def code_of(
+    x: NDArray,  # (n,) values
+    hi: NDArray,  # (m - 1,) ends between codes, rising
+) -> tuple[NDArray, NDArray]:
+    "For each value, the number of ends below it; and which ends are values themselves."
+    hit, cells = np.zeros(len(hi), dtype=bool), max(4096, len(hi))
     with np.errstate(all="ignore"):
-        scale = cells / (high - low)
-    if not 0 < scale < np.inf or high - low == np.inf:
-        return np.searchsorted(hi, x).astype(np.int32)
-    cell = np.clip(((hi - low) * scale).astype(np.int64), 0, cells)  # as for the values
-    start = np.searchsorted(cell, np.arange(cells + 3))
-    return _codes(x, hi, low, scale, start)
+        scale = cells / (hi[-1] - hi[0]) if len(hi) > 1 else 0.0
+    if not 0 < scale < np.inf:
+        codes = np.searchsorted(hi, x).astype(np.int32)
+        hit[codes[np.isin(x, hi)]] = True
+        return codes, hit
+    cell = np.clip((hi - hi[0]) * scale, 0, cells).astype(np.int64)  # as for the values
+    start = np.searchsorted(cell, np.arange(cells + 2))
+    return _codes(x, hi, hi[0], scale, start, hit), hit
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,25 @@ class Column:
     values: NDArray  # (m,) the largest value of each code
     gaps: NDArray  # (m - 1,) from each code to the next, as a share of the range of the column
 
-# %% ../nbs/08_imm.ipynb #0ebcd687
+    def given(self, codes: NDArray, hit: NDArray) -> Column:
+        "The column with codes; an end that is a value itself belongs to the code below it."
+        lo = self.lo.copy()
+        lo[1:][hit] = np.nextafter(self.hi[:-1][hit], np.inf)
+        return replace(self, codes=codes, lo=lo)
+
+# %% ../nbs/08_imm.ipynb #80cc024f
+SAMPLE = 200_000  # rows from which bins are drawn
+
+
+def sampled(
+    n: int,  # number of rows
+) -> NDArray:
+    "The rows, at most 200 000 of n, from which bins are drawn: always the same, rising."
+    if n <= SAMPLE:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, SAMPLE, replace=False, shuffle=False))
+
+
 def _short(middle: NDArray, below: NDArray, above: NDArray) -> NDArray:
     "The middle of a gap, to twelve digits of the largest one where that stays inside the gap."
     with np.errstate(all="ignore"):
@@ -71,14 +97,13 @@ def _short(middle: NDArray, below: NDArray, above: NDArray) -> NDArray:
     return np.where((below < rounded) & (rounded < above), rounded, middle)
 
 
-def encode(
-    x: NDArray,  # (n,) values of one column
+def divide_column(
+    x: NDArray,  # (n,) values of one column, or of a sample of it
     bins: int | None = None,  # at most so many different codes; None: one per distinct value
     extra: NDArray | None = None,  # further values that get codes of their own
 ) -> Column:
-    "The codes of a column, and the ends of intervals at each code."
+    "The ends of intervals at each code of a column; the codes are still to be given."
     extra = np.empty(0) if extra is None else np.unique(extra)
-    x = np.ascontiguousarray(x, dtype=float)
     data = np.sort(x)
     new = np.r_[True, data[1:] != data[:-1]]
     binned = bins is not None and new.sum() > bins
@@ -97,9 +122,23 @@ def encode(
     middle = _short(below / 2 + above / 2, below, above)
     hi = np.where(middle < above, middle, below)  # two neighbouring floats have no middle
     lo = np.where(middle > below, middle, above)
-    ends = np.r_[-np.inf, lo], np.r_[hi, np.inf]
-    codes, reach = _code(x, hi, data[0], data[-1]), last[-1] / 2 - last[0] / 2
-    return Column(codes, *ends, last, (above / 2 - below / 2) / (reach or 1.0))
+    reach = last[-1] / 2 - last[0] / 2
+    gaps = (above / 2 - below / 2) / (reach or 1.0)
+    return Column(np.empty(0, np.int32), np.r_[-np.inf, lo], np.r_[hi, np.inf], last, gaps)
+
+
+def encode(
+    x: NDArray,  # (n,) values of one column
+    bins: int | None = None,  # at most so many different codes; None: one per distinct value
+    extra: NDArray | None = None,  # further values that get codes of their own
+) -> Column:
+    "The codes of a column, and the ends of intervals at each code."
+    x = np.ascontiguousarray(x, dtype=float)
+    some = x if bins is None else x[sampled(len(x))]
+    if len(some) < len(x) and len(np.unique(some)) <= bins:  # rare values may not be among them
+        some = np.unique(x)
+    column = divide_column(some, bins, extra)
+    return column.given(*code_of(x, column.hi[:-1]))
 
 # %% ../nbs/08_imm.ipynb #dacdb82e
 @njit(cache=True, nogil=True)
@@ -197,7 +236,14 @@ def _fewest(code, label, count, Phi, mu, peaks, gaps, here, midpoints):
 
 # %% ../nbs/08_imm.ipynb #bdf0200e
 @njit(cache=True, nogil=True)
-def _count_bins(rows, codes, label, count, bins, k):
+def count_bins(
+    rows: NDArray,  # some items
+    codes: NDArray,  # code of every item in a column
+    label: NDArray,  # cluster of every item
+    count: NDArray,  # copies of every item
+    bins: int,  # number of codes
+    k: int,  # number of clusters
+) -> NDArray:
     "How many of the given items have each code of a column and each cluster: (bins, k)."
     H = np.zeros((bins, k), np.int64)
     for i in rows:
@@ -213,45 +259,84 @@ def _threads(f: Callable, items, size: int) -> list:
         return list(pool.map(f, items))
 
 
-class _SortedItems:
-    "Nodes that keep the order of their items on every axis."
-
-    def __init__(self, codes: list[NDArray], label: NDArray, count: NDArray, k: int):
-        self.codes, self.label, self.count = codes, label, count
-
-    def root(self, rows: NDArray) -> list[NDArray]:
-        return _threads(lambda c: np.argsort(c, kind="stable"), self.codes, len(rows))
-
-    def divide(self, state: list, side: NDArray, left: NDArray, right: NDArray) -> tuple:
-        return [o[side[o] == 1] for o in state], [o[side[o] == 2] for o in state]
-
-    def items(self, state: list, axis: int) -> tuple[NDArray, NDArray, NDArray]:
-        order = state[axis]
-        return self.codes[axis][order], self.label[order], self.count[order]
-
-
-class _CountedItems:
-    "Nodes that keep a table of counts for every axis, code and cluster."
+class _Items:
+    "Which items are in a node: what both kinds of bookkeeping have in common."
 
     def __init__(self, codes: list[NDArray], label: NDArray, count: NDArray, k: int):
         self.codes, self.label, self.count, self.k = codes, label, count, k
-        self.bins = [int(c.max()) + 1 for c in codes]
 
-    def root(self, rows: NDArray) -> list[NDArray]:
+    def _sides(self, state: tuple, axis: int, a: int, b: int, goes_in: NDArray) -> NDArray:
+        "1 for items inside with their centre, 2 outside, 3 for the mistakes; 0 elsewhere."
+        here, side = state[0], np.zeros(len(self.label), dtype=np.int8)
+        inside = (a <= self.codes[axis][here]) & (self.codes[axis][here] <= b)
+        right_side = goes_in[self.label[here]] == inside
+        side[here] = np.where(right_side, np.where(inside, 1, 2), 3)
+        return side
+
+    def weights(self, state: tuple) -> NDArray:
+        return np.bincount(self.label[state[0]], self.count[state[0]], self.k)
+
+    def kept(self, state: tuple) -> NDArray | None:
+        return state[0] if len(self.label) <= 200_000 else None
+
+
+class _SortedItems(_Items):
+    "Nodes that keep the order of their items on every axis."
+
+    def begin(self) -> dict[int, tuple]:
+        order = _threads(lambda c: np.argsort(c, kind="stable"), self.codes, len(self.label))
+        return {0: (np.arange(len(self.label)), order)}
+
+    def divide(self, state: tuple, *cut) -> tuple:
+        side, (here, orders) = self._sides(state, *cut), state
+        return tuple((here[side[here] == i], [o[side[o] == i] for o in orders]) for i in (1, 2))
+
+    def items(self, state: tuple, axis: int) -> tuple[NDArray, NDArray, NDArray]:
+        order = state[1][axis]
+        return self.codes[axis][order], self.label[order], self.count[order]
+
+
+class _CountedItems(_Items):
+    "Nodes that keep a table of counts for every axis, code and cluster."
+
+    def _tables(self, rows: NDArray) -> list[NDArray]:
         def counted(axis: int) -> NDArray:
             given = rows, self.codes[axis], self.label, self.count
-            return _count_bins(*given, self.bins[axis], self.k)
+            return count_bins(*given, self.bins[axis], self.k)
 
         return _threads(counted, range(len(self.codes)), len(rows))
 
-    def divide(self, state: list, side: NDArray, left: NDArray, right: NDArray) -> tuple:
-        small, lost = self.root(min(left, right, key=len)), self.root(np.flatnonzero(side == 3))
-        large = [all_ - s - l for all_, s, l in zip(state, small, lost)]  # without the mistakes
-        return (small, large) if len(left) <= len(right) else (large, small)
+    def begin(self) -> dict[int, tuple]:
+        self.bins, rows = [int(c.max()) + 1 for c in self.codes], np.arange(len(self.label))
+        return {0: (rows, self._tables(rows))}
 
-    def items(self, state: list, axis: int) -> tuple[NDArray, NDArray, NDArray]:
-        code, label = np.nonzero(state[axis])
-        return code.astype(np.int32), label, state[axis][code, label]
+    def divide(self, state: tuple, *cut) -> tuple:
+        side, here = self._sides(state, *cut), state[0]
+        rows = [here[side[here] == i] for i in (1, 2, 3)]
+        small, lost = self._tables(min(rows[:2], key=len)), self._tables(rows[2])
+        large = subtract(state[1], small, lost)
+        pair = (small, large) if len(rows[0]) <= len(rows[1]) else (large, small)
+        return (rows[0], pair[0]), (rows[1], pair[1])
+
+    def items(self, state: tuple, axis: int) -> tuple[NDArray, NDArray, NDArray]:
+        return items_of(state[1][axis])
+
+
+def subtract(
+    tables: list,  # of a node, one for each axis
+    small: list,  # of its smaller child
+    lost: list,  # of the mistakes
+) -> list:
+    "The tables of the larger child: what neither went to the smaller nor was lost."
+    return [t - s - l for t, s, l in zip(tables, small, lost)]
+
+
+def items_of(
+    table: NDArray,  # (bins, k) counts by code and cluster
+) -> tuple[NDArray, NDArray, NDArray]:
+    "Code, cluster and count of the entries of a table that are not zero."
+    code, label = np.nonzero(table)
+    return code.astype(np.int32), label, table[code, label]
 
 # %% ../nbs/08_imm.ipynb #bc98efd5
 @dataclass(frozen=True)
@@ -279,58 +364,56 @@ def imm(
     "The tree of IMM, and what it did at each inner node."
     whole = len(rows) == len(columns[0].codes) and (np.diff(rows) == 1).all()
     codes = [c.codes if whole else c.codes[rows] for c in columns]
-    keeper = (_CountedItems if counted else _SortedItems)(codes, label, count, k)
+    books = (_CountedItems if counted else _SortedItems)(codes, label, count, k)
+    return imm_from(books, columns, features, k, midpoints)
+
+
+def imm_from(
+    books,  # who keeps the nodes: see above
+    columns: list[Column],  # the axes as codes
+    features: Callable,  # axis -> features of codes (r, m), of centres (k, r); peaks
+    k: int,  # number of clusters
+    midpoints: bool = False,  # only thresholds halfway between neighbouring centres
+) -> tuple[Tree, list[Step]]:
+    "The same as `imm`, for nodes that others keep the books of."
     nodes, labels, steps = [[-1, 0.0, 0.0, -1, -1]], {}, []
-    todo = [(0, np.arange(k), np.arange(len(rows)), keeper.root(np.arange(len(rows))))]
+    todo = [(0, np.arange(k), books.begin()[0])]
     while todo:
-        node, here, items, state = todo.pop(0)
-        found = (
-            _best_threshold(keeper, state, columns, features, here, midpoints, len(items))
-            if len(here) > 1
-            else None
-        )
+        node, here, state = todo.pop(0)
+        weights, found = books.weights(state), None
+        if len(here) > 1:
+            size = int(weights.sum())
+            found = _best_threshold(books, state, columns, features, here, midpoints, size)
         if found is None:
-            labels[node] = _only_centre(here, label[items], count[items])
+            labels[node] = _only_centre(here, weights)
             continue
         axis, (mistakes, _, a, b, j, theta, flip) = found
         up = (features(axis)[1][here, j] > theta) != flip
-        code, goes_in = codes[axis][items], np.zeros(k, dtype=bool)
+        goes_in = np.zeros(k, dtype=bool)
         goes_in[here[up]] = True
-        inside = (a <= code) & (code <= b)
-        right_side = goes_in[label[items]] == inside
-        side = np.zeros(len(rows), dtype=np.int8)
-        side[items] = np.where(right_side, np.where(inside, 1, 2), 3)
-        left, right = items[right_side & inside], items[right_side & ~inside]
         lo, hi = _ends(columns[axis], a, b, features(axis)[0][j])
         nodes[node] = [axis, lo, hi, len(nodes), len(nodes) + 1]
-        steps.append(
-            Step(
-                (axis, a, b),
-                (int(j), float(theta)),
-                int(mistakes),
-                here,
-                items if len(rows) <= 200_000 else None,
-            )
-        )
-        states = keeper.divide(state, side, left, right)
+        what = (axis, a, b), (int(j), float(theta)), int(mistakes)
+        steps.append(Step(*what, here, books.kept(state)))
+        inside, outside = books.divide(state, axis, a, b, goes_in)
         todo += [
-            (len(nodes), here[up], left, states[0]),
-            (len(nodes) + 1, here[~up], right, states[1]),
+            (len(nodes), here[up], inside),
+            (len(nodes) + 1, here[~up], outside),
         ]
         nodes += [[-1, 0.0, 0.0, -1, -1], [-1, 0.0, 0.0, -1, -1]]
     return build_tree(nodes, labels, len(columns)), steps
 
 # %% ../nbs/08_imm.ipynb #925ea823
 def _best_threshold(
-    keeper, state, columns, features, here, midpoints: bool, size: int
+    books, state, columns, features, here, midpoints: bool, size: int
 ) -> tuple | None:
     "The axis and threshold with the fewest mistakes; None if the centres coincide."
 
     def best(axis: int) -> tuple:
         gaps = columns[axis].gaps
-        return _fewest(*keeper.items(state, axis), *features(axis), gaps, here, midpoints)
+        return _fewest(*books.items(state, axis), *features(axis), gaps, here, midpoints)
 
-    found = _threads(best, range(len(keeper.codes)), size)
+    found = _threads(best, range(len(columns)), size)
     chosen = None
     for axis, result in enumerate(found):
         if result[4] < 0:
@@ -341,16 +424,15 @@ def _best_threshold(
     return chosen
 
 
-def _only_centre(here: NDArray, label: NDArray, count: NDArray) -> int:
+def _only_centre(here: NDArray, weights: NDArray) -> int:
     "The centre of a leaf; of several that coincide, the one with most points, with a warning."
     if len(here) > 1:
         warnings.warn(
             f"The centres of the clusters {here.tolist()} coincide in the features, so no cut "
             "can separate them: they share a leaf, which gets the label of the largest.",
-            stacklevel=4,
+            stacklevel=5,
         )
-    weight = np.bincount(label, count, minlength=here.max() + 1)[here]
-    return int(here[weight.argmax()])
+    return int(here[weights[here].argmax()])
 
 
 def _ends(column, a: int, b: int, feature: NDArray) -> tuple[float, float]:

@@ -78,6 +78,19 @@ def _changes(old: NDArray, new: NDArray, weights: NDArray, k: int) -> NDArray:
     return V
 
 # %% ../nbs/04_kkmeans.ipynb #281134b2
+def _look(gram: Gram, sums: NDArray, size: NDArray, q: NDArray, labels: NDArray) -> tuple:
+    "Distances to the own means, what of them may be rounding, and the nearest means."
+    n = gram.n
+    own, error, near = np.empty(n), np.empty(n), np.empty(n, dtype=int)
+    for i in range(0, n, 1 << 15):  # tables of all rows at once would not fit the cache
+        part = slice(i, i + (1 << 15))
+        D = sq_dists(sums[part], gram.diag[part], size, q)
+        E = dist_errors(sums[part], size, q, gram.precision)
+        here = np.arange(len(D)), labels[part]
+        own[part], error[part], near[part] = D[here], E[here], nearest(D, E)
+    return own, error + gram.precision * np.abs(gram.diag), near
+
+
 def lloyd(
     gram: Gram,  # the kernel on the data
     labels: ArrayLike,  # (n,) where to begin
@@ -88,23 +101,24 @@ def lloyd(
     tell: Callable[[float, int], None] | None = None,  # told cost and work
 ) -> Clustering:
     "Kernel k-means from given labels: passes until nothing changes."
-    labels, rows = np.array(labels), np.arange(gram.n)
+    labels = np.array(labels)
     weights = np.ones(gram.n) if weights is None else weights
-    costs, converged = [], False
+    costs, converged, before = [], False, None
     if tell:
         tell(np.nan, gram.n**2)
     sums = gram.cluster_sums(labels, k, weights)
     while True:
         size, q = cluster_norms(sums, labels, weights)
-        D, E = sq_dists(sums, gram.diag, size, q), dist_errors(sums, size, q, gram.precision)
-        own = E[rows, labels] + gram.precision * np.abs(gram.diag)
-        costs.append(float(weights @ D[rows, labels]))
+        own, error, new = _look(gram, sums, size, q, labels)
+        costs.append(float(weights @ own))
         best = Clustering(labels, costs[-1], size, q, tuple(costs), converged)
-        if len(costs) > 1 and costs[-1] > costs[-2] + weights @ own:
+        if len(costs) > 1 and costs[-1] > costs[-2] + weights @ error:
             return before  # only a kernel that is not positive semidefinite comes here
         if converged or len(costs) > max_iter:
             return best
-        before, new = best, repair(D, nearest(D, E), weights, own)
+        before = best
+        if (np.bincount(new, minlength=k) == 0).any():
+            new = repair(sq_dists(sums, gram.diag, size, q), new, weights, error)
         moved = np.flatnonzero(new != labels)
         converged = len(moved) == 0
         few = 2 * len(moved) < gram.n
@@ -112,7 +126,7 @@ def lloyd(
             tell(costs[-1], gram.n * (len(moved) if few else gram.n))
         if few:
             change = _changes(labels[moved], new[moved], weights[moved], k)
-            sums = sums + gram.times(change, columns=moved)
+            sums += gram.times(change, columns=moved)
         else:
             sums = gram.cluster_sums(new, k, weights)
         labels = new
@@ -240,7 +254,7 @@ def spectral_rows(
     components = vectors * np.sqrt(np.maximum(values, 0))
     rows = [vectors[:, : k - 1], components[:, :k], components]
     degree = gram.times(weights[:, None])
-    if (degree > 0).all():
+    if (degree > np.finfo(float).tiny * weights[:, None]).all():  # or the quotient overflows
         root = np.sqrt(weights[:, None] / degree)
         normalised = _operator(gram.n, lambda V: root * gram.times(root * V))
         _, vectors = leading_eigenvectors(normalised, k, 1e-4)
@@ -301,8 +315,7 @@ def _from_sample(
     found = kernel_kmeans(gram.part(index), k, **options)
     V = np.eye(k)[found.labels] * mass[:, None]
     sums = gram.times(V, columns=index)
-    D = sq_dists(sums, gram.diag, found.size, found.q)
-    return nearest(D, dist_errors(sums, found.size, found.q, gram.precision))
+    return _look(gram, sums, found.size, found.q, np.zeros(gram.n, dtype=int))[2]
 
 # %% ../nbs/04_kkmeans.ipynb #dff2996d
 def kernel_kmeans(

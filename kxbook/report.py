@@ -9,8 +9,9 @@ import base64
 import hashlib
 import json
 import platform
+import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
 from importlib import import_module
@@ -32,11 +33,11 @@ from .search import KernelTree
 from .tree import Tree, _digits, _walk, build_tree, region
 
 # %% auto #0
-__all__ = ['SCHEMA', 'NYSTROEM_FROM', 'METHODS', 'SCALES', 'POSITIVE', 'PALETTE', 'plain_number', 'in_units', 'Feature',
-           'as_features', 'shown', 'say', 'leaf_conditions', 'cluster_name', 'rules_text', 'to_python', 'to_sql',
-           'to_document', 'from_document', 'shadow_tree', 'group_table', 'group_cost', 'prune', 'cheapest_pruning',
-           'Step', 'leaf_series', 'scale_columns', 'Explanation', 'explain_table', 'page_data', 'versions',
-           'report_html', 'tree_html', 'model_html']
+__all__ = ['PALETTE', 'SCHEMA', 'NYSTROEM_FROM', 'METHODS', 'SCALES', 'POSITIVE', 'plain_number', 'in_units', 'Feature',
+           'as_features', 'shown', 'say', 'leaf_conditions', 'cluster_name', 'rules_text', 'tree_html', 'to_python',
+           'to_sql', 'to_document', 'from_document', 'shadow_tree', 'group_table', 'group_cost', 'prune',
+           'cheapest_pruning', 'Step', 'leaf_series', 'scale_columns', 'Explanation', 'explain_table', 'page_data',
+           'versions', 'report_html']
 
 # %% ../nbs/17_report.ipynb #e6f279a6
 def plain_number(
@@ -52,6 +53,20 @@ def plain_number(
     return middle if below < middle < above else below
 
 # %% ../nbs/17_report.ipynb #f3e05580
+def _plain_cut(values: NDArray, inside: NDArray) -> tuple[float, float] | bool:
+    "Plain ends around the values of which some are inside; a bool: all of them, or none, are."
+    if inside.all() or not inside.any():
+        return bool(inside.any())
+    first, last = np.flatnonzero(inside)[[0, -1]]
+    lo, hi = -np.inf, np.inf
+    if first > 0:  # two neighbouring floats have nothing between them: the upper one it is
+        lo = plain_number(values[first - 1], values[first])
+        lo = lo if lo > values[first - 1] else values[first]
+    if last < len(values) - 1:
+        hi = plain_number(values[last], values[last + 1])
+    return lo, hi
+
+# %% ../nbs/17_report.ipynb #18e76a4f
 def in_units(
     tree: Tree,  # a tree on scaled points
     Z: NDArray,  # (n, d) scaled points; no column may decrease where that of X increases
@@ -59,29 +74,23 @@ def in_units(
 ) -> Tree:
     "The tree on points in their own units that gives them the same labels."
     nodes, instead = [], {}
-    sorted_columns = {
-        int(a): np.unique(X[:, a], return_inverse=True) for a in set(tree.axis) - {-1}
-    }
+    columns = {int(a): np.unique(X[:, a], return_index=True) for a in set(tree.axis) - {-1}}
     for i in range(len(tree.left)):
         axis, left, right = int(tree.axis[i]), int(tree.left[i]), int(tree.right[i])
         nodes.append([axis, -np.inf, np.inf, left, right])
         if left < 0:
             continue
-        values, codes = sorted_columns[axis]
-        inside = codes[(tree.lo[i] <= Z[:, axis]) & (Z[:, axis] <= tree.hi[i])]
-        first, last = (inside.min(), inside.max()) if len(inside) else (0, -1)
-        if last - first in (-1, len(values) - 1):
-            instead[i] = left if len(inside) else right
-            continue
-        if first > 0:  # two neighbouring floats have nothing between them: the upper one it is
-            end = plain_number(values[first - 1], values[first])
-            nodes[i][1] = end if end > values[first - 1] else values[first]
-        if last < len(values) - 1:
-            nodes[i][2] = plain_number(values[last], values[last + 1])
-    found = _relinked(nodes, instead, tree)
-    if not np.array_equal(found.predict(X), tree.predict(Z)):
+        values, rows = columns[axis]
+        z = Z[rows, axis]
+        found = _plain_cut(values, (tree.lo[i] <= z) & (z <= tree.hi[i]))
+        if isinstance(found, bool):
+            instead[i] = left if found else right
+        else:
+            nodes[i][1:3] = found
+    new = _relinked(nodes, instead, tree)
+    if not np.array_equal(new.predict(X), tree.predict(Z)):
         raise ArithmeticError("The scaled points are not in the order of the points.")
-    return found
+    return new
 
 
 def _relinked(nodes: list[list], instead: dict[int, int], tree: Tree) -> Tree:
@@ -162,7 +171,7 @@ def say(
             return "is outside {} to {}".format(*_digits([lo, hi]))
     return ("is either " if len(said) > 1 else "is ") + " or ".join(said)
 
-
+# %% ../nbs/17_report.ipynb #039d1be9
 def leaf_conditions(
     tree: Tree,  # the tree
 ) -> Iterator[tuple[int, dict[int, list]]]:
@@ -204,6 +213,44 @@ def _subject(feature: Feature) -> str:
     return shown(feature.name if feature.value is None else feature.column)
 
 # %% ../nbs/17_report.ipynb #cf28fa56
+PALETTE = "#0072B2 #D55E00 #009E73 #CC79A7 #56B4E9 #E69F00 #F0E442".split()  # one per cluster
+
+
+def _question(feature: Feature, lo: float, hi: float) -> tuple[str, str]:
+    "A question in two pieces: what it is about, and what is asked."
+    asked = say(feature, [((lo, bool(lo > -np.inf)), (hi, bool(hi < np.inf)))])
+    return _subject(feature), asked + "?"
+
+
+def _leaf_html(label: int, clusters: Sequence[str] | None) -> str:
+    "The name of a cluster behind a dot in its colour."
+    dot = "display:inline-block;width:.7em;height:.7em;border-radius:50%"
+    dot += f";background:{PALETTE[label % len(PALETTE)]}"
+    return f'<span style="{dot}"></span> <b>{escape(cluster_name(label, clusters))}</b>'
+
+# %% ../nbs/17_report.ipynb #22a0efa5
+def tree_html(
+    tree: Tree,  # the tree
+    features: Sequence[str | Feature] | None = None,  # what its axes are
+    clusters: Sequence[str] | None = None,  # names of the clusters
+) -> str:
+    "The tree as nested lists, for a notebook."
+    features = as_features(features, tree.n_features)
+    if tree.depth > 200:
+        return f"<pre>{escape(tree.to_text([shown(f.name) for f in features]))}</pre>"
+
+    def put(node: int, answer: str) -> str:
+        word = f'<span style="opacity:.7">{answer}</span> ' if answer else ""
+        if tree.left[node] < 0:
+            return f"<li>{word}{_leaf_html(int(tree.label[node]), clusters)}</li>"
+        name, asked = _question(features[tree.axis[node]], tree.lo[node], tree.hi[node])
+        under = put(int(tree.left[node]), "yes:") + put(int(tree.right[node]), "no:")
+        said = f"<bdi>{escape(name)}</bdi> {escape(asked)}"
+        return f'<li>{word}{said}<ul style="margin:0">{under}</ul></li>'
+
+    return f'<ul style="list-style:none;padding-left:.5em">{put(0, "")}</ul>'
+
+# %% ../nbs/17_report.ipynb #2426b478
 def _condition(x: str, pieces: list, number=repr) -> str:
     "A union of intervals as an expression, in Python as in SQL."
     said = []
@@ -214,6 +261,16 @@ def _condition(x: str, pieces: list, number=repr) -> str:
     if len(said) == 1:
         return said[0]
     return f"({' or '.join(f'({s})' if ' and ' in s else s for s in said)})"
+
+# %% ../nbs/17_report.ipynb #12daae9a
+def _python_value(axis: int, f: Feature) -> list[str]:
+    "Lines that take the value of a feature from a row."
+    x = f"x{axis}"
+    if f.value is not None:
+        return [f"    {x} = 1.0 if row[{f.column!r}] == {f.value!r} else 0.0"]
+    missing = "float('nan')" if f.fill is None else repr(float(f.fill))
+    replaced = f"    {x} = {missing} if {x} is None or {x} != {x} else {x}"
+    return [f"    {x} = row[{f.column!r}]", replaced]
 
 
 def to_python(
@@ -231,13 +288,7 @@ def to_python(
         '    "The cluster of a row: a dict of columns. None: a value is missing."',
     ]
     for axis in sorted({axis for _, kept in leaves for axis in kept}):
-        f, x = features[axis], f"x{axis}"
-        if f.value is not None:
-            lines.append(f"    {x} = 1.0 if row[{f.column!r}] == {f.value!r} else 0.0")
-            continue
-        missing = "float('nan')" if f.fill is None else repr(float(f.fill))
-        lines.append(f"    {x} = row[{f.column!r}]")
-        lines.append(f"    {x} = {missing} if {x} is None or {x} != {x} else {x}")
+        lines += _python_value(axis, features[axis])
     for node, kept in leaves:
         label = int(tree.label[node])
         result = label if clusters is None else str(clusters[label])
@@ -283,59 +334,37 @@ def to_sql(
     return f"SELECT t.*,\n  {case}\nFROM {_sql_quoted(table, chr(34))} AS t;\n"
 
 # %% ../nbs/17_report.ipynb #95c8c4f5
+def _object(**properties: dict) -> dict:
+    "The schema of an object that has all of these."
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
 _TEXT, _MAYBE = {"type": "string"}, {"type": ["number", "null"]}
 _WHOLE = {"type": "array", "items": {"type": "integer"}}
 _ENDS = {"type": "array", "items": _MAYBE}
+_FEATURE = _object(name=_TEXT, column=_TEXT, value={"type": ["string", "null"]}, fill=_MAYBE)
+_TREE = _object(
+    format={"const": "kxbook-tree"},
+    version={"const": 1},
+    n_features={"type": "integer"},
+    axis=_WHOLE,
+    lo=_ENDS,
+    hi=_ENDS,
+    left=_WHOLE,
+    right=_WHOLE,
+    label=_WHOLE,
+)
 SCHEMA = {  # what a document with a tree looks like, in the language of JSON Schema
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "A decision tree for clusters, in the units of a table",
-    "type": "object",
-    "required": ["format", "version", "features", "clusters", "tree"],
-    "properties": {
-        "format": {"const": "kxbook-explanation"},
-        "version": {"const": 1},
-        "features": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["name", "column", "value", "fill"],
-                "properties": {
-                    "name": _TEXT,
-                    "column": _TEXT,
-                    "value": {"type": ["string", "null"]},
-                    "fill": _MAYBE,
-                },
-            },
-        },
-        "clusters": {"type": ["array", "null"], "items": _TEXT},
-        "settings": {"type": "object"},
-        "tree": {
-            "type": "object",
-            "required": [
-                "format",
-                "version",
-                "n_features",
-                "axis",
-                "lo",
-                "hi",
-                "left",
-                "right",
-                "label",
-            ],
-            "properties": {
-                "format": {"const": "kxbook-tree"},
-                "version": {"const": 1},
-                "n_features": {"type": "integer"},
-                "axis": _WHOLE,
-                "lo": _ENDS,
-                "hi": _ENDS,
-                "left": _WHOLE,
-                "right": _WHOLE,
-                "label": _WHOLE,
-            },
-        },
-    },
-}
+} | _object(
+    format={"const": "kxbook-explanation"},
+    version={"const": 1},
+    features={"type": "array", "items": _FEATURE},
+    clusters={"type": ["array", "null"], "items": _TEXT},
+    tree=_TREE,
+)
+SCHEMA["properties"]["settings"] = {"type": "object"}  # how the tree was made, if that is known
 
 # %% ../nbs/17_report.ipynb #5ad0c94a
 _TYPES = {
@@ -350,17 +379,25 @@ _TYPES = {
 
 def _check_schema(value: object, schema: dict, where: str) -> None:
     "Raise a ValueError, with the place, if a value does not follow the schema."
-    if "const" in schema and (
-        value != schema["const"] or type(value) is not type(schema["const"])
-    ):
-        raise ValueError(f"{where} must be {schema['const']!r}. Got {str(value)[:60]!r}.")
-    kinds = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", [])
-    if kinds and not any(
-        isinstance(value, _TYPES[t]) and type(value) is not bool for t in kinds
-    ):
-        raise ValueError(
-            f"{where} must be of type {' or '.join(kinds)}. Got {type(value).__name__}."
-        )
+    if "const" in schema:
+        wanted = schema["const"]
+        if value != wanted or type(value) is not type(wanted):
+            raise ValueError(f"{where} must be {wanted!r}. Got {str(value)[:60]!r}.")
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    fits = [isinstance(value, _TYPES[t]) and type(value) is not bool for t in kinds]
+    if kinds and not any(fits):
+        said = " or ".join(kinds)
+        raise ValueError(f"{where} must be of type {said}. Got {type(value).__name__}.")
+    _check_parts(value, schema, where)
+
+
+def _check_parts(value: object, schema: dict, where: str) -> None:
+    "The same for the parts of a value."
+    if isinstance(value, (int, float)) and not abs(value) <= sys.float_info.max:
+        raise ValueError(f"{where} is too large for a number.")
+    if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
+        raise ValueError(f"{where} contains half a character.")
     if isinstance(value, dict):
         for name in schema.get("required", []):
             if name not in value:
@@ -372,7 +409,7 @@ def _check_schema(value: object, schema: dict, where: str) -> None:
         for i, item in enumerate(value):
             _check_schema(item, schema["items"], f"{where}[{i}]")
 
-
+# %% ../nbs/17_report.ipynb #785b7fd4
 def to_document(
     tree: Tree,  # the tree
     features: Sequence[str | Feature] | None = None,  # what its axes are
@@ -391,13 +428,17 @@ def to_document(
     return json.dumps(found, ensure_ascii=True, allow_nan=False, indent=1)
 
 
+def _no_number(constant: str) -> None:
+    raise ValueError(f"{constant} is not a number")
+
+
 def from_document(
     text: str,  # what `to_document` wrote
 ) -> tuple[Tree, list[Feature], list[str] | None]:
     "Tree, features and names of the clusters; a ValueError for anything else."
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as e:
+        found = json.loads(text, parse_constant=_no_number)
+    except (TypeError, ValueError, RecursionError) as e:
         raise ValueError(f"This is not JSON: {e}") from None
     _check_schema(found, SCHEMA, "document")
     tree = Tree.from_json(json.dumps(found["tree"]))
@@ -425,22 +466,29 @@ def shadow_tree(
     module = import_module("dtreeviz.models.sklearn_decision_trees")
     X, y = check_points(X), np.asarray(y)
     k = int(max(y.max(), tree.label.max())) + 1
-    path = tree.decision_path(X)
+    names = [f.name for f in as_features(feature_names, tree.n_features)]
+    classes = [cluster_name(c, class_names) for c in range(k)]
+    return module.ShadowSKDTree(_stand_in(tree, X, y, k), X, y, names, target_name, classes)
+
+
+def _stand_in(tree: Tree, X: NDArray, y: NDArray, k: int) -> SimpleNamespace:
+    "An object with the names of a decision tree of scikit-learn, as far as dtreeviz asks."
+    inner, path = tree.left >= 0, tree.decision_path(X)
     counts = np.column_stack([path.T @ (y == c).astype(float) for c in range(k)])
-    size = np.maximum(counts.sum(1), 1)
+    share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     arrays = SimpleNamespace(
         feature=np.where(inner, tree.axis, -2),
         threshold=np.where(inner, tree.hi, -2.0),
         children_left=tree.left,
         children_right=tree.right,
         value=np.eye(k)[np.maximum(tree.label, 0)][:, None],
-        impurity=1 - ((counts / size[:, None]) ** 2).sum(1),
+        impurity=1 - (share**2).sum(1),
         weighted_n_node_samples=counts.sum(1),
         node_count=len(tree.left),
         n_features=tree.n_features,
         n_classes=[k],
     )
-    stand_in = SimpleNamespace(
+    return SimpleNamespace(
         tree_=arrays,
         classes_=np.arange(k),
         class_weight=None,
@@ -450,9 +498,6 @@ def shadow_tree(
         decision_path=lambda X: csr_matrix(tree.decision_path(X)),
         score=lambda X, y: float((tree.predict(X) == y).mean()),
     )
-    names = [f.name for f in as_features(feature_names, tree.n_features)]
-    classes = [cluster_name(c, class_names) for c in range(k)]
-    return module.ShadowSKDTree(stand_in, X, y, names, target_name, classes)
 
 # %% ../nbs/17_report.ipynb #f1c6a7ba
 def group_table(
@@ -491,11 +536,11 @@ def prune(
     labels = {i: int(tree.label[i]) for i in range(len(nodes)) if tree.left[i] < 0}
     return build_tree(nodes, labels | {node: label}, tree.n_features)
 
-
+# %% ../nbs/17_report.ipynb #074d6436
 def cheapest_pruning(
     tree: Tree,  # a tree with at least one question
     at: NDArray,  # (m,) the node at which each group of points ends
-    judge,  # function of the labels of the groups: their cost, and how many rows are wrong
+    judge: Callable,  # of the labels of the groups: their cost, and how many rows are wrong
 ) -> Tree:
     "The tree with one question less that costs least; of equal ones, that with fewer mistakes."
     pairs = [
@@ -514,7 +559,7 @@ def cheapest_pruning(
                 best = cost, wrong, int(node), int(label)
     return prune(tree, *best[2:])
 
-# %% ../nbs/17_report.ipynb #18237b79
+# %% ../nbs/17_report.ipynb #57447278
 NYSTROEM_FROM = 10_000  # rows beyond which speed matters more than the last digit
 
 
@@ -536,35 +581,40 @@ def leaf_series(
     most: int = 12,  # how many leaves may be added
 ) -> list[Step]:
     "Trees from one leaf to more than asked for, by number of leaves."
-    k, n = int(labels.max()) + 1, len(X)
-    wrong_label = 1.0 - np.eye(k)[labels]
+    n, wrong_label = len(X), 1.0 - np.eye(int(labels.max()) + 1)[labels]
     leaves = min(2 * tree.n_leaves, tree.n_leaves + most)
     bins = "auto" if n <= NYSTROEM_FROM else 256  # speed matters more than the last threshold
     large = grow(X, wrong_label, leaves, tree, bins=bins, quiet=True)
     ends = tree.nodes_of(X) * len(large.left) + large.nodes_of(X)
     _, first, groups = np.unique(ends, return_index=True, return_inverse=True)
-    size, table = np.bincount(groups), group_table(gram, groups)
-    right = np.zeros((len(size), k))
-    np.add.at(right, (groups, labels), 1.0)
-    total = float(gram.diag.sum())
-
-    def judge(of_groups: NDArray) -> tuple[float, int]:
-        wrong = n - int(right[np.arange(len(size)), of_groups].sum())
-        return group_cost(table, size, total, of_groups), wrong
+    judge, one_each = _judge(gram, groups, labels), X[first]
 
     def step(t: Tree) -> Step:
-        cost, wrong = judge(t.predict(X[first]))
+        cost, wrong = judge(t.predict(one_each))
         return Step(t, price_of(max(cost, 0.0), reference_cost), wrong)
 
     found = []
     while large.n_leaves > tree.n_leaves:
         found.append(step(large))
-        large = cheapest_pruning(large, large.nodes_of(X[first]), judge)
+        large = cheapest_pruning(large, large.nodes_of(one_each), judge)
     found.append(step(tree))
     while tree.n_leaves > 1:
-        tree = cheapest_pruning(tree, tree.nodes_of(X[first]), judge)
+        tree = cheapest_pruning(tree, tree.nodes_of(one_each), judge)
         found.append(step(tree))
     return found[::-1]
+
+
+def _judge(gram: Gram, groups: NDArray, labels: NDArray) -> Callable:
+    "A function from labels of groups to their cost and the number of rows they get wrong."
+    size, table, total = np.bincount(groups), group_table(gram, groups), float(gram.diag.sum())
+    right = np.zeros((len(size), int(labels.max()) + 1))
+    np.add.at(right, (groups, labels), 1.0)
+
+    def judge(of_groups: NDArray) -> tuple[float, int]:
+        wrong = len(groups) - int(right[np.arange(len(size)), of_groups].sum())
+        return group_cost(table, size, total, of_groups), wrong
+
+    return judge
 
 # %% ../nbs/17_report.ipynb #9962b168
 METHODS = {  # estimators by the name that a user gives
@@ -573,6 +623,8 @@ METHODS = {  # estimators by the name that a user gives
     "imm": KernelIMM,
     "tree": KernelTree,
 }
+
+# %% ../nbs/17_report.ipynb #c1d2bad2
 SCALES = ("auto", "standard", "minmax", "none")  # what can be done to columns first
 POSITIVE = ("hellinger", "intersection", "chi2")  # kernels that need values >= 0
 
@@ -589,11 +641,10 @@ def scale_columns(
     shift = X.mean(0) if scale == "standard" else X.min(0)
     spread = X.std(0) if scale == "standard" else np.ptp(X, axis=0)
     constant = X.min(0) == X.max(0)
-    return np.where(
-        constant, 0.0, (X - shift) / np.where(constant | (spread == 0), 1.0, spread)
-    )
+    spread = np.where(constant | (spread == 0), 1.0, spread)
+    return np.where(constant, 0.0, (X - shift) / spread)
 
-
+# %% ../nbs/17_report.ipynb #a3e69bc6
 def _make_estimator(method: str, k: int, leaves: int | None, **given):
     "An estimator by name, with the parameters that it has; a base is chosen."
     if method not in METHODS:
@@ -603,19 +654,22 @@ def _make_estimator(method: str, k: int, leaves: int | None, **given):
     if "max_leaves" in known:
         options["max_leaves"] = leaves
     elif leaves is not None and leaves != k:
-        raise ValueError(
-            f"A tree of the method {method!r} has one leaf per cluster, {k}. "
-            f"Got leaves={leaves}."
-        )
+        said = f"A tree of the method {method!r} has one leaf per cluster, {k}."
+        raise ValueError(f"{said} Got leaves={leaves}.")
     if "base" in known and "base" not in options:
-        options["base"] = "imm" if leaves is None or leaves >= k else "empty"
-        try:
-            choose_surrogate(as_kernel(options["kernel"], 1.0), "auto")
-        except ValueError:
-            options["base"] = "empty"
+        enough = leaves is None or leaves >= k
+        options["base"] = "imm" if enough and _has_surrogate(options["kernel"]) else "empty"
     return METHODS[method](k, **options)
 
-# %% ../nbs/17_report.ipynb #c1d2bad2
+
+def _has_surrogate(kernel: str) -> bool:
+    "Whether Kernel IMM is possible with a kernel."
+    try:
+        return bool(choose_surrogate(as_kernel(kernel, 1.0), "auto"))
+    except ValueError:
+        return False
+
+# %% ../nbs/17_report.ipynb #8232eca5
 @dataclass(frozen=True, repr=False)
 class Explanation:
     "A clustering of a table, explained by a tree in the units of the table."
@@ -652,6 +706,14 @@ class Explanation:
     def __repr__(self) -> str:
         return f"<Explanation: {self.headline()}>"
 
+    def _repr_html_(self) -> str:
+        drawn = tree_html(self.tree, self.features, self.clusters)
+        return f"<p><b>{escape(_capital(self.headline()))}</b></p>{drawn}"
+
+# %% ../nbs/17_report.ipynb #77dd466d
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
 
 def _number(n: int, what: str) -> str:
     words = "no one two three four five six seven eight nine ten eleven twelve".split()
@@ -660,14 +722,26 @@ def _number(n: int, what: str) -> str:
 
 def _share(share: float) -> str:
     "A share in per cent that is 100% or 0% only if it is all or nothing."
-    digits = (
-        next((d for d in (0, 1, 2, 3) if 0 < round(share, d + 2) < 1), 3)
-        if 0 < share < 1
-        else 0
-    )
-    return f"{100 * share:.{max(digits, 1)}f}%" if 0 < share < 1 else f"{100 * share:.0f}%"
+    if not 0 < share < 1:
+        return f"{100 * share:.0f}%"
+    digits = next((d for d in (1, 2) if 0 < round(share, d + 2) < 1), 3)
+    return f"{100 * share:.{digits}f}%"
 
-# %% ../nbs/17_report.ipynb #95a7d03e
+# %% ../nbs/17_report.ipynb #007f629f
+_APPROXIMATED = (
+    f"With more than {NYSTROEM_FROM} rows the kernel was approximated by Nyström features. "
+    "Ask for gram streamed to have it exact, which takes longer."
+)
+
+
+def _gram_of(model, Z: NDArray) -> Gram:
+    "The kernel of a fitted estimator on points."
+    features = getattr(model, "_features", None)
+    if features is not None:  # the linear kernel, or Nyström features with their landmarks
+        return LowRankGram(features(Z), features)
+    return as_gram(as_kernel(model.kernel, model.gamma_ or 1.0), Z, model.gram)
+
+# %% ../nbs/17_report.ipynb #828b91e6
 def explain_table(
     X: ArrayLike,  # (n, d) table of numbers
     features: Sequence[str | Feature] | None = None,  # what the columns are
@@ -692,15 +766,10 @@ def explain_table(
     features, notes = as_features(features, X.shape[1]), []
     if k is None and labels is None:
         raise ValueError("Either the number of clusters k or labels to explain must be given.")
-    if scale == "auto":
-        scale = "minmax" if kernel in POSITIVE else "standard"
+    scale = scale if scale != "auto" else "minmax" if kernel in POSITIVE else "standard"
     if gram == "auto" and kernel != "linear" and len(X) > NYSTROEM_FROM:
         gram = "nystroem"
-        notes.append(
-            f"With more than {NYSTROEM_FROM} rows the kernel was approximated by Nyström "
-            "features. "
-            "Ask for gram streamed to have it exact, which takes longer."
-        )
+        notes.append(_APPROXIMATED)
     Z = scale_columns(X, scale)
     k = k if labels is None else int(np.max(labels)) + 1
     method = method or ("exkmc" if labels is None else "expand")
@@ -712,14 +781,11 @@ def explain_table(
         model.fit(Z, reference_labels=labels)
         tell("computing the certificate")
         certificate = model.certificate()
-        tree = in_units(model.tree_, Z, X)
+        tree, reference = in_units(model.tree_, Z, X), model.reference_labels_
         tell("comparing trees of other sizes")
-        series = leaf_series(
-            tree, X, model.reference_labels_, _gram_of(model, Z), model.reference_cost_
-        )
-    notes += dict.fromkeys(
-        str(w.message) for w in caught if w.category is not DeprecationWarning
-    )
+        series = leaf_series(tree, X, reference, _gram_of(model, Z), model.reference_cost_)
+    said = [str(w.message) for w in caught if w.category is not DeprecationWarning]
+    notes += dict.fromkeys(said)
     settings = {"method": method, "clusters": k, "kernel": kernel, "gamma": model.gamma_}
     settings |= {"scale": scale, "leaves": leaves, "cuts": cuts, "gram": gram, "seed": seed}
     settings["base"] = getattr(model, "base", None)
@@ -728,7 +794,7 @@ def explain_table(
         features=features,
         clusters=None if clusters is None else list(clusters),
         X=X,
-        labels=model.reference_labels_,
+        labels=reference,
         series=series,
         price=model.price_,
         certificate=certificate,
@@ -737,65 +803,54 @@ def explain_table(
         notes=notes,
     )
 
-
-def _gram_of(model, Z: NDArray) -> Gram:
-    "The kernel of a fitted estimator on points."
-    features = getattr(model, "_features", None)
-    if features is not None:  # the linear kernel, or Nyström features with their landmarks
-        return LowRankGram(features(Z), features)
-    return as_gram(as_kernel(model.kernel, model.gamma_ or 1.0), Z, model.gram)
-
 # %% ../nbs/17_report.ipynb #e8278e8d
-PALETTE = "#0072B2 #D55E00 #009E73 #CC79A7 #56B4E9 #E69F00 #F0E442".split()  # one per cluster
-_DRAWN, _TOLD, _STEPS = 1500, 8, 40
+_DRAWN, _TOLD, _STEPS = 1500, 8, 40  # rows that are drawn, columns to choose from, positions
 
 
 def _end(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _question(feature: Feature, lo: float, hi: float) -> list[str]:
-    "A question in two lines: what it is about, and what is asked."
-    asked = say(feature, [((lo, bool(lo > -np.inf)), (hi, bool(hi < np.inf)))])
-    return [_subject(feature), asked + "?"]
+def _leaf_data(tree: Tree, node: int, kept: dict[int, list], found: Explanation) -> dict:
+    "A leaf for the page: its label, its conditions in words, and its boxes in numbers."
+    return {
+        "label": int(tree.label[node]),
+        "when": [
+            [_subject(found.features[a]), say(found.features[a], p)] for a, p in kept.items()
+        ],
+        "box": {
+            str(a): [[_end(lo), _end(hi)] for (lo, _), (hi, _) in p] for a, p in kept.items()
+        },
+    }
 
-
+# %% ../nbs/17_report.ipynb #d53aaff3
 def _step_data(step: Step, found: Explanation, drawn: NDArray) -> dict:
     "One position of the slider, for the page."
-    tree, k = step.tree, int(found.labels.max()) + 1
-    ends = tree.nodes_of(found.X)
-    counts = np.zeros((len(tree.left), k), dtype=int)
+    tree, ends = step.tree, step.tree.nodes_of(found.X)
+    counts = np.zeros((len(tree.left), int(found.labels.max()) + 1), dtype=int)
     np.add.at(counts, (ends, found.labels), 1)
     kept, nodes = dict(leaf_conditions(tree)), []
     for i in range(len(tree.left)):
         if tree.left[i] >= 0:
             asked = _question(found.features[tree.axis[i]], tree.lo[i], tree.hi[i])
             nodes.append({"ask": asked, "yes": int(tree.left[i]), "no": int(tree.right[i])})
-            continue
-        box = {
-            str(a): [[_end(lo), _end(hi)] for (lo, _), (hi, _) in p]
-            for a, p in kept.get(i, {}).items()
-        }
-        when = [
-            [_subject(found.features[a]), say(found.features[a], p)]
-            for a, p in kept.get(i, {}).items()
-        ]
-        nodes.append(
-            {
-                "label": int(tree.label[i]),
-                "when": when,
-                "box": box,
-                "counts": counts[i].tolist(),
-            }
-        )
-    price = _end(step.price)
+        else:
+            leaf = _leaf_data(tree, i, kept.get(i, {}), found)
+            nodes.append(leaf | {"counts": counts[i].tolist()})
     return {
         "nodes": nodes,
-        "price": price,
+        "price": _end(step.price),
         "wrong": step.wrong,
         "leaves": tree.n_leaves,
         "at": ends[drawn].tolist(),
     }
+
+# %% ../nbs/17_report.ipynb #9dc88777
+def _thinned(steps: int, chosen: int) -> list[int]:
+    "At most so many positions of the slider, the chosen one among them."
+    if steps <= _STEPS:
+        return list(range(steps))
+    return sorted({chosen, *np.linspace(0, steps - 1, _STEPS).astype(int).tolist()})
 
 
 def page_data(
@@ -821,15 +876,8 @@ def page_data(
         "chosen": keep.index(chosen),
     }
 
-
-def _thinned(steps: int, chosen: int) -> list[int]:
-    "At most so many positions of the slider, the chosen one among them."
-    if steps <= _STEPS:
-        return list(range(steps))
-    return sorted({chosen, *np.linspace(0, steps - 1, _STEPS).astype(int).tolist()})
-
-# %% ../nbs/17_report.ipynb #73a8b46b
-_CSS = r"""
+# %% ../nbs/17_report.ipynb #ecb5bfa1
+_CSS_TEXT = r"""
 :root{color-scheme:light dark;--paper:#faf9f6;--card:#fff;--ink:#1d1f24;--soft:#5a5f69;
 --line:#dedbd3;
 --accent:#00609a;--edge:#33333399;--tint:.17;--serif:"Iowan Old Style","Palatino Linotype",
@@ -858,6 +906,10 @@ section.first{margin-top:1.6rem}
 .tiles div{display:flex;flex-direction:column-reverse}
 .tiles dt{color:var(--soft);font-size:.82rem}
 .tiles dd{margin:0;font:500 1.5rem/1.2 var(--serif);font-variant-numeric:tabular-nums}
+"""
+
+# %% ../nbs/17_report.ipynb #0c726be8
+_CSS_TREE = r"""
 .bar{position:sticky;top:0;z-index:5;background:var(--paper);
 border-bottom:1px solid var(--line);padding:.6rem 0;
 display:flex;flex-wrap:wrap;align-items:center;gap:.3rem 1rem;margin-top:1.8rem}
@@ -878,6 +930,10 @@ border-radius:8px;
 padding:.3rem .7rem;cursor:pointer;text-align:left}
 button[aria-pressed=true]{border-color:var(--accent);box-shadow:0 0 0 1px var(--accent)}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px;border-radius:6px}
+"""
+
+# %% ../nbs/17_report.ipynb #b80354a1
+_CSS_PICTURE = r"""
 svg text{fill:var(--ink);font-family:var(--sans)}
 svg .quiet{fill:var(--soft)}
 svg .link{fill:none;stroke:var(--soft);stroke-width:1.3}
@@ -907,6 +963,10 @@ figure.narrow,.narrow table{max-width:42rem}
 font-size:.9rem}
 .legend svg,.swatch{width:1em;height:1em;vertical-align:-.12em;margin-right:.35em;
 display:inline-block}
+"""
+
+# %% ../nbs/17_report.ipynb #dd1365cb
+_CSS_TABLE = r"""
 select{font:inherit;color:inherit;background:var(--card);border:1px solid var(--line);
 border-radius:6px;
 padding:.2rem .4rem;max-width:100%}
@@ -919,6 +979,7 @@ th{font-weight:600;white-space:nowrap}
 th:first-child,td:first-child,.words{text-align:left;overflow-wrap:anywhere;min-width:8rem;
 white-space:normal}
 caption{text-align:left;padding-bottom:.3rem}
+.scroll+.scroll{margin-top:1.6rem}
 .meter{background:var(--line);border-radius:4px;height:.6rem;min-width:6rem}
 .meter i{display:block;height:100%;border-radius:4px;background:var(--accent);min-width:2px}
 .meter.short{width:100%}
@@ -927,6 +988,10 @@ overflow-x:auto;
 font-size:.85rem;white-space:pre-wrap;overflow-wrap:anywhere}
 summary{cursor:pointer;color:var(--accent);margin:.6rem 0}
 footer{color:var(--soft);font-size:.85rem;padding-bottom:3rem}
+"""
+
+# %% ../nbs/17_report.ipynb #81a141bd
+_CSS_OTHER = r"""
 @media (max-width:640px){.tree .scroll{display:none}.outline{display:block}section{
 margin:2.4rem 0}
 header.top{padding-top:1.6rem}.bar output{flex-basis:100%}th,td{padding-right:.6rem}}
@@ -941,7 +1006,7 @@ details>*{display:block}
 .outline,.leafinfo:has(.hint){display:none}.pair{grid-template-columns:1fr 1fr}}
 """
 
-# %% ../nbs/17_report.ipynb #f0faefc8
+# %% ../nbs/17_report.ipynb #91855c84
 _JS_MAKE = r"""
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -955,6 +1020,10 @@ function make(name, attributes, ...children) {
   e.append(...children.map(c => c instanceof Node ? c : document.createTextNode(c)));
   return e;
 }
+"""
+
+# %% ../nbs/17_report.ipynb #97011cd8
+_JS_SAY = r"""
 const bdi = text => make("bdi", {}, text);
 const short = (text, n) => [...text].length > n ? [...text].slice(0, n - 1).join("") + "…"
     : text;
@@ -976,6 +1045,10 @@ function sentence(when) {
   if (!when.length) return [document.createTextNode("in any case")];
   return when.flatMap(([name, words], i) => [i ? " and " : "", bdi(name), " " + words]);
 }
+"""
+
+# %% ../nbs/17_report.ipynb #d52e9ddf
+_JS_SHAPES = r"""
 // One shape for each cluster beside its colour, as a path around (x, y).
 const polygon = (x, y, unit, steps) =>
   `M${x} ${y}` + steps.map(([a, b]) => `l${a * unit} ${b * unit}`).join("") + "z";
@@ -996,10 +1069,10 @@ const swatch = c => make("svg", {viewBox: "0 0 16 16", class: "swatch", "aria-hi
 """
 
 # %% ../nbs/17_report.ipynb #682733e6
-_JS_TREE = r"""
+_JS_LAYOUT = r"""
 function pick(i) { state.leaf = state.leaf === i ? null : i; draw(); }
-function drawTree() {
-  const nodes = now().nodes, W = 160, H = 96, place = {};
+function layout(nodes) {
+  const place = {};
   let next = 0, deepest = 0;
   (function put(i, depth) {
     deepest = Math.max(deepest, depth);
@@ -1008,54 +1081,68 @@ function drawTree() {
         : {x: next++, y: depth};
     return place[i].x;
   })(0, 0);
-  const width = next * W, height = deepest * H + 66;
+  return {place, across: next, deepest};
+}
+"""
+
+# %% ../nbs/17_report.ipynb #a8240ecc
+_JS_BOX = r"""
+function boxLine(text, y, size, weight) {
+  return make("text", {x: 74, y, "font-size": size, "font-weight": weight,
+      "text-anchor": "middle"}, fit(text, size, weight, 136));
+}
+function treeBox(n, i, x, y) {
+  const box = make("g", {transform: `translate(${x - 74} ${y})`},
+    make("rect", {class: "box", width: 148, height: n.ask ? 48 : 56, rx: 8}));
+  if (n.ask) {
+    box.append(make("title", {}, n.ask.join(" ")), boxLine(n.ask[0], 20, 13, 600),
+        boxLine(n.ask[1].replace(/^is /, ""), 38, 12, 400));
+    return box;
+  }
+  const total = sum(n.counts), name = data.clusters[n.label];
+  box.append(make("rect", {width: 148, height: 6, rx: 3, fill: data.colours[n.label]}),
+    boxLine(name, 26, 13, 600),
+    boxLine(`${count(total, "row")} · ${percent(total / data.n)}`, 44, 12, 400));
+  const button = {class: "leaf", "data-leaf": i, role: "button", tabindex: "0",
+    "aria-pressed": String(state.leaf === i),
+    "aria-label": `Leaf: ${name}, ${count(total, "row")}`};
+  for (const [key, value] of Object.entries(button)) box.setAttribute(key, value);
+  box.addEventListener("click", () => pick(i));
+  box.addEventListener("keydown", e => {
+    if (e.key === "Enter" || e.key === " ") { e.preventDefault(); pick(i); }
+  });
+  return box;
+}
+"""
+
+# %% ../nbs/17_report.ipynb #fe79f2a3
+_JS_TREE = r"""
+function drawTree() {
+  const nodes = now().nodes, W = 160, H = 96, {place, across, deepest} = layout(nodes);
+  const width = across * W, height = deepest * H + 66;
   const X = i => (place[i].x + .5) * W, Y = i => place[i].y * H + 4;
   const links = make("g"), boxes = make("g");
   nodes.forEach((n, i) => {
     if (n.ask) for (const [child, word] of [[n.yes, "yes"], [n.no, "no"]]) {
       const x0 = X(i), y0 = Y(i) + 48, x1 = X(child), y1 = Y(child), m = (y0 + y1) / 2;
-      links.append(make("path", {class: "link",
-          d: `M${x0} ${y0}C${x0} ${m} ${x1} ${m} ${x1} ${y1}`}),
-        make("text", {x: x1 + (word === "yes" ? -6 : 6), y: y1 - 9, "font-size": 11,
-            class: "quiet",
-          "text-anchor": word === "yes" ? "end" : "start"}, word));
+      const d = `M${x0} ${y0}C${x0} ${m} ${x1} ${m} ${x1} ${y1}`, left = word === "yes";
+      links.append(make("path", {class: "link", d}),
+        make("text", {x: x1 + (left ? -6 : 6), y: y1 - 9, "font-size": 11, class: "quiet",
+          "text-anchor": left ? "end" : "start"}, word));
     }
-    const box = make("g", {transform: `translate(${X(i) - 74} ${Y(i)})`});
-    box.append(make("rect", {class: "box", width: 148, height: n.ask ? 48 : 56, rx: 8}));
-    if (n.ask) {
-      box.append(make("title", {}, n.ask.join(" ")), line(n.ask[0], 20, 13, 600),
-          line(n.ask[1].replace(/^is /, ""), 38, 12, 400));
-    } else {
-      const total = sum(n.counts), name = data.clusters[n.label];
-      box.append(make("rect", {width: 148, height: 6, rx: 3, fill: data.colours[n.label]}),
-        line(name, 26, 13, 600), line(`${count(total, "row")} · ${percent(total / data.n)}`,
-            44, 12, 400));
-      box.setAttribute("class", "leaf");
-      box.setAttribute("data-leaf", i);
-      box.setAttribute("role", "button");
-      box.setAttribute("tabindex", "0");
-      box.setAttribute("aria-pressed", String(state.leaf === i));
-      box.setAttribute("aria-label", `Leaf: ${name}, ${count(total, "row")}`);
-      box.addEventListener("click", () => pick(i));
-      box.addEventListener("keydown", e => {
-        if (e.key === "Enter" || e.key === " ") { e.preventDefault(); pick(i); }
-      });
-    }
-    boxes.append(box);
+    boxes.append(treeBox(n, i, X(i), Y(i)));
   });
-  function line(text, y, size, weight) {
-    return make("text", {x: 74, y, "font-size": size, "font-weight": weight,
-        "text-anchor": "middle"},
-      fit(text, size, weight, 136));
-  }
-  const room = $("tree").clientWidth || 1000, w = width <= room ? width : Math.max(room,
-      width * .8);
-  $("tree").replaceChildren(make("svg", {viewBox: `0 0 ${width} ${height}`, width: w,
-      height: height * w / width,
-    role: "group",
-        "aria-label": `Decision tree, leaves: ${now().leaves}`}, links, boxes));
+  const room = $("tree").clientWidth || 1000;
+  const w = width <= room ? width : Math.max(room, width * .8);
+  const shown = {viewBox: `0 0 ${width} ${height}`, width: w, height: height * w / width,
+    role: "group", "aria-label": `Decision tree, leaves: ${now().leaves}`};
+  $("tree").replaceChildren(make("svg", shown, links, boxes));
   $("outline").replaceChildren(outline(0));
 }
+"""
+
+# %% ../nbs/17_report.ipynb #4b2679a4
+_JS_OUTLINE = r"""
 function outline(i) {
   const n = now().nodes[i];
   if (!n.ask) {
@@ -1077,7 +1164,7 @@ function outline(i) {
 }
 """
 
-# %% ../nbs/17_report.ipynb #4b2679a4
+# %% ../nbs/17_report.ipynb #20c0a341
 _JS_WORDS = r"""
 function drawLeaf() {
   const box = $("leaf"), n = state.leaf === null ? null : now().nodes[state.leaf];
@@ -1098,6 +1185,10 @@ function drawLeaf() {
         ? ", …" : "")
       + (data.rows.length < data.n ? " (of those that are drawn)" : "")));
 }
+"""
+
+# %% ../nbs/17_report.ipynb #7a1da500
+_JS_RULES = r"""
 function drawRules() {
   const cards = data.clusters.map((name, c) => {
     const mine = leaves().filter(n => n.label === c), total = sum(mine.map(n => sum(n.counts)));
@@ -1116,6 +1207,10 @@ function drawRules() {
   });
   $("rules").replaceChildren(...cards);
 }
+"""
+
+# %% ../nbs/17_report.ipynb #59b90aab
+_JS_WRONG = r"""
 function drawWrong() {
   const s = now(), bad = leaves().map(n => ({...n, total: sum(n.counts),
       wrong: sum(n.counts) - n.counts[n.label]})).filter(n => n.wrong);
@@ -1148,7 +1243,7 @@ function drawWrong() {
 }
 """
 
-# %% ../nbs/17_report.ipynb #20c0a341
+# %% ../nbs/17_report.ipynb #fc6ba27b
 _JS_PICTURE = r"""
 const width = (svg, most) => Math.min(Math.max(svg.clientWidth || most, 280), most);
 function ticks(lo, hi) {
@@ -1182,6 +1277,10 @@ function frame(svg, xs, ys, xname, yname, W, H, L, B) {
       fit(yname, 12.5, 400, H - B - 8)));
   return {X, Y, left: L, right: W - 8, top: 8, bottom: H - B};
 }
+"""
+
+# %% ../nbs/17_report.ipynb #24c9cff7
+_JS_ROWS = r"""
 function drawPicture(id, mine, withTree) {
   const svg = $(id), W = width(svg, 520), H = Math.round(W * .84), s = now(),
       ax = data.axes[state.x], ay = data.axes[state.y];
@@ -1225,7 +1324,7 @@ function drawPicture(id, mine, withTree) {
 }
 """
 
-# %% ../nbs/17_report.ipynb #7a1da500
+# %% ../nbs/17_report.ipynb #988e5920
 _JS_SLIDE = r"""
 function drawPrice() {
   const svg = $("price"), W = width(svg, 640), H = 250, some = data.steps.filter(s =>
@@ -1244,6 +1343,10 @@ function drawPrice() {
       "Price against number of leaves: "
       + some.map(s => `${s.leaves} leaves ${price(s.price)}`).join(", "));
 }
+"""
+
+# %% ../nbs/17_report.ipynb #6ba7cf0c
+_JS_DRAW = r"""
 function draw() {
   const focus = document.activeElement && document.activeElement.getAttribute("data-leaf");
   const inTree = focus !== null && document.activeElement.closest("#tree, #outline");
@@ -1260,6 +1363,10 @@ function draw() {
   if (inTree) { const again = inTree.querySelector(`[data-leaf="${focus}"]`);
       if (again) again.focus(); }
 }
+"""
+
+# %% ../nbs/17_report.ipynb #fcc444c5
+_JS_BEGIN = r"""
 $("slider").max = data.steps.length - 1;
 $("slider").addEventListener("input", e => { state.step = +e.target.value; state.leaf = null;
     draw(); });
@@ -1281,7 +1388,7 @@ addEventListener("beforeprint", () =>
 draw();
 """
 
-# %% ../nbs/17_report.ipynb #59b90aab
+# %% ../nbs/17_report.ipynb #bf339355
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     "A table of cells that are HTML already."
     top = "".join(f'<th scope="col">{escape(h)}</th>' for h in head)
@@ -1303,70 +1410,47 @@ def _meter(share: float) -> str:
         f'<div class="meter"><i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i></div>'
     )
 
-
+# %% ../nbs/17_report.ipynb #4ee88a0b
 def _price_html(c: Certificate) -> str:
     "Price and certificate: two sentences, more of them, and the chain of inequalities."
     said = c.words().replace(". ", ".\0").split("\0")
     known = [line.value for line in c.proof if 0 < line.value < np.inf]
     low = min(known, default=1.0) / 1.5
     reach = np.log(max(known, default=2.0) / low)
-    rows = [
-        [
-            escape(line.name),
-            f"{line.value:.6g}",
-            _meter(np.log(max(line.value, low) / low) / reach),
-        ]
-        for line in c.proof
-    ]
+    bars = [_meter(np.log(max(line.value, low) / low) / reach) for line in c.proof]
+    rows = [[escape(x.name), f"{x.value:.6g}", bar] for x, bar in zip(c.proof, bars)]
     chain = _table(["each line is at most the next", "value", "on a logarithmic scale"], rows)
     notes = "".join(f'<p class="soft">{escape(note)}</p>' for note in c.notes)
     more = f"<details><summary>The numbers behind it</summary>{chain}{notes}</details>"
     first, rest = escape(" ".join(said[:2])), escape(" ".join(said[2:]))
     return f"<p>{first}</p><p class='soft'>{rest}</p>{more}"
 
-# %% ../nbs/17_report.ipynb #d7952a94
+# %% ../nbs/17_report.ipynb #b15ab3be
 def _importance_html(found: Explanation) -> str:
     "The importance of the columns as bars."
-    order = [
-        i for i in np.argsort(-found.importances, kind="stable") if found.importances[i] > 0
-    ]
-    rows = [
-        [
-            _name_html(found.features[i].name),
-            _share(found.importances[i]),
-            _meter(found.importances[i]),
-        ]
-        for i in order
-    ]
+    share = found.importances
+    order = [i for i in np.argsort(-share, kind="stable") if share[i] > 0]
+    names = [_name_html(found.features[i].name) for i in order]
+    rows = [[name, _share(share[i]), _meter(share[i])] for name, i in zip(names, order)]
     rest = len(found.features) - len(order)
     asked = f"{_number(rest, 'column')} {'is' if rest == 1 else 'are'} never asked about."
-    asked = f"<p class='soft'>{asked.capitalize()}</p>"
+    asked = f"<p class='soft'>{_capital(asked)}</p>"
     return _table(["column", "share", ""], rows) + (asked if rest else "")
 
-
+# %% ../nbs/17_report.ipynb #a49d1c25
 def _summary_html(found: Explanation, left_out: dict[str, str]) -> str:
     "What the table contains, and what of it was not used."
+    head, filled = ["column", "least", "median", "mean", "greatest"], "instead of missing"
+    some = any(f.fill is not None for f in found.features)
+    rows = []
+    for f, x in zip(found.features, found.X.T):
+        numbers = [x.min(), np.median(x), x.mean(), x.max()] + [f.fill] * some
+        rows.append([_name_html(f.name), *("" if v is None else f"{v:.5g}" for v in numbers)])
+    out = [[_name_html(name), escape(why)] for name, why in left_out.items()]
+    unused = _table(["not used", "why"], out) if out else ""
+    return _table(head + [filled] * some, rows) + unused
 
-    def digits(values) -> list[str]:
-        return [f"{v:.5g}" for v in values]
-
-    rows = [
-        [
-            _name_html(f.name),
-            *digits([x.min(), np.median(x), x.mean(), x.max()]),
-            "" if f.fill is None else f"{f.fill:.5g}",
-        ]
-        for f, x in zip(found.features, found.X.T)
-    ]
-    head = ["column", "least", "median", "mean", "greatest", "instead of missing"]
-    if not any(f.fill is not None for f in found.features):
-        head, rows = head[:-1], [row[:-1] for row in rows]
-    out = _table(
-        ["not used", "why"], [[_name_html(n), escape(why)] for n, why in left_out.items()]
-    )
-    return _table(head, rows) + (out if left_out else "")
-
-
+# %% ../nbs/17_report.ipynb #83d86385
 def _truth_html(found: Explanation, truth: tuple[str, Sequence[str]]) -> str:
     "The tree's clusters beside a column of the table."
     column, given = truth
@@ -1377,10 +1461,8 @@ def _truth_html(found: Explanation, truth: tuple[str, Sequence[str]]) -> str:
     ari = [adjusted_rand_score(code, labels) for labels in (found.labels, mine)]
     some = np.sort(np.argsort(-counts.sum(0), kind="stable")[:12])
     head = ["tree", *(shown(kinds[i]) for i in some)]
-    rows = [
-        [_name_html(cluster_name(c, found.clusters)), *(str(counts[c, i]) for i in some)]
-        for c in range(k)
-    ]
+    names = [_name_html(cluster_name(c, found.clusters)) for c in range(k)]
+    rows = [[name, *(str(row[i]) for i in some)] for name, row in zip(names, counts)]
     said = (
         f"Agreement with the column {_name_html(column)} by the adjusted Rand index, which is "
         f"1 for the same groups and about 0 for unrelated ones: {ari[0]:.3f} for the "
@@ -1390,7 +1472,7 @@ def _truth_html(found: Explanation, truth: tuple[str, Sequence[str]]) -> str:
     body = f"{title}<p>{said}</p>{_table(head, rows)}"
     return f'<section aria-labelledby="h-truth">{body}</section>'
 
-# %% ../nbs/17_report.ipynb #fc6ba27b
+# %% ../nbs/17_report.ipynb #55db7f37
 def versions() -> dict[str, str]:
     "Versions of everything that a result may depend on."
     found = {"Python": platform.python_version()}
@@ -1401,8 +1483,8 @@ def versions() -> dict[str, str]:
             found[name] = "unknown"
     return found
 
-
-_BODY = """<header class="top"><p class="kicker">Clusters explained · {source}</p>
+# %% ../nbs/17_report.ipynb #75ef387d
+_TOP = """<header class="top"><p class="kicker">Clusters explained · {source}</p>
 <h1>{headline}</h1>
 <p>{lead}</p><dl class="tiles">{tiles}</dl></header>
 <main>
@@ -1416,7 +1498,10 @@ until a leaf names its cluster. The slider shows smaller and larger trees.</p>
 <div class="leafinfo" id="leaf" aria-live="polite"></div></section>
 <section aria-labelledby="h-rules"><h2 id="h-rules">One rule for each cluster</h2>
 <div class="rules" id="rules"></div></section>
-<section aria-labelledby="h-pic"><h2 id="h-pic">The clustering and the tree</h2>
+"""
+
+# %% ../nbs/17_report.ipynb #68777e48
+_MIDDLE = """<section aria-labelledby="h-pic"><h2 id="h-pic">The clustering and the tree</h2>
 <p class="soft">{drawn} <span id="flat"></span></p>
 <div class="choose"><label>Across <select id="x"></select></label><label>Up <select id="y">
 </select></label></div>
@@ -1432,7 +1517,11 @@ rows"></div>
 <details id="wrongrows"><summary>Row by row</summary>
 <div id="wrongtable" class="scroll" tabindex="0" role="region" aria-label="Wrong rows"></div>
 </details></section>
-<section aria-labelledby="h-price"><h2 id="h-price">What the explanation costs</h2>{price}
+"""
+
+# %% ../nbs/17_report.ipynb #acbd0e46
+_BOTTOM = """<section aria-labelledby="h-price">
+<h2 id="h-price">What the explanation costs</h2>{price}
 <figure class="narrow"><svg id="price" role="img"></svg>
 <figcaption>Price against number of leaves: the cost of the tree’s clusters as a multiple of
 the cost of the clusters it explains. Below 1 the tree has found better clusters.</figcaption>
@@ -1448,7 +1537,7 @@ the cost of the clusters it explains. Below 1 the tree has found better clusters
 </main><footer><p>Made by kxbook. This page is complete: it loads nothing from anywhere.</p>
 </footer>"""
 
-# %% ../nbs/17_report.ipynb #291d74a5
+# %% ../nbs/17_report.ipynb #c26f2945
 def report_html(
     found: Explanation,  # what is to be shown
     *,
@@ -1459,100 +1548,53 @@ def report_html(
 ) -> str:
     "The report: one page of HTML that needs nothing else."
     n, d = found.X.shape
-    right, steps = 1 - found.wrong / n, len(found.series)
     tiles = {"rows": f"{n:,}", "columns used": str(d), "leaves": str(found.tree.n_leaves)}
-    tiles |= {"rows right": _share(right), "price": f"{found.price:.3f}"}
-    drawn = (
-        "Every row is drawn."
-        if n <= _DRAWN
-        else f"{_DRAWN:,} of {n:,} rows are drawn, chosen at random."
-    )
+    tiles |= {"rows right": _share(1 - found.wrong / n), "price": f"{found.price:.3f}"}
+    some = f"{_DRAWN:,} of {n:,} rows are drawn, chosen at random."
     price = found.certificate.words().split(". ")[0].rstrip(".")
     lead = f"The tree puts {n - found.wrong:,} of {n:,} rows where the clustering put them."
     settings = {name: "default" if v is None else v for name, v in found.settings.items()}
     settings |= {f"version of {name}": v for name, v in versions().items()}
-    body = _BODY.format(
+    rows = [[escape(k), escape(shown(v))] for k, v in settings.items()]
+    body = (_TOP + _MIDDLE + _BOTTOM).format(
         source=_name_html(source),
-        headline=escape(found.headline()[0].upper() + found.headline()[1:]),
+        headline=escape(_capital(found.headline())),
         lead=escape(f"{lead} {price}."),
         tiles="".join(f"<div><dt>{t}</dt><dd>{v}</dd></div>" for t, v in tiles.items()),
-        drawn=drawn,
+        drawn="Every row is drawn." if n <= _DRAWN else some,
         price=_price_html(found.certificate),
         importance=_importance_html(found),
         truth=_truth_html(found, truth) if truth else "",
-        shape=f"{_number(n, 'row')} and {_number(d, 'column')}.".capitalize(),
+        shape=_capital(f"{_number(n, 'row')} and {_number(d, 'column')}."),
         notes="".join(f"<p>{escape(shown(note))}</p>" for note in found.notes),
         summary=_summary_html(found, left_out or {}),
         command=f"<pre>{escape(shown(command))}</pre>" if command else "",
-        settings=_table(
-            ["setting", "value"], [[escape(k), escape(shown(v))] for k, v in settings.items()]
-        ),
+        settings=_table(["setting", "value"], rows),
     )
     return _page(body, page_data(found), f"Clusters explained: {shown(source)}")
+
+# %% ../nbs/17_report.ipynb #f6fed63f
+_STYLE = (_CSS_TEXT, _CSS_TREE, _CSS_PICTURE, _CSS_TABLE, _CSS_OTHER)
+_PROGRAM = (_JS_MAKE, _JS_SAY, _JS_SHAPES, _JS_LAYOUT, _JS_BOX, _JS_TREE, _JS_OUTLINE)
+_PROGRAM += (_JS_WORDS, _JS_RULES, _JS_WRONG, _JS_PICTURE, _JS_ROWS)
+_PROGRAM += (_JS_SLIDE, _JS_DRAW, _JS_BEGIN)
 
 
 def _page(body: str, data: dict, title: str) -> str:
     "Style, body, data and program in one file, with a policy that lets nothing else in."
-    program = "".join((_JS_MAKE, _JS_TREE, _JS_WORDS, _JS_PICTURE, _JS_SLIDE))
+    style, program = "".join(_STYLE), "".join(_PROGRAM)
     print_of = base64.b64encode(hashlib.sha256(program.encode()).digest()).decode()
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; "
         f"style-src 'unsafe-inline'; script-src 'sha256-{print_of}'"
     )
-    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":")).replace(
-        "<", "\\u003c"
-    )
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    text = text.replace("<", "\\u003c")
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_CSS}</style></head><body>{body}"
+        f"<title>{escape(title)}</title><style>{style}</style></head><body>{body}"
         f'<script type="application/json" id="data">{text}</script>'
         f"<script>{program}</script></body></html>\n"
     )
-
-# %% ../nbs/17_report.ipynb #2f47dc30
-def tree_html(
-    tree: Tree,  # the tree
-    features: Sequence[str | Feature] | None = None,  # what its axes are
-    clusters: Sequence[str] | None = None,  # names of the clusters
-) -> str:
-    "The tree as nested lists, for a notebook."
-    features = as_features(features, tree.n_features)
-    parts: list[str] = []
-
-    def put(node: int, answer: str) -> None:
-        word = f'<span style="opacity:.7">{answer}</span> ' if answer else ""
-        if tree.left[node] < 0:
-            label = int(tree.label[node])
-            dot = "display:inline-block;width:.7em;height:.7em;border-radius:50%"
-            dot += f";background:{PALETTE[label % len(PALETTE)]}"
-            name = escape(cluster_name(label, clusters))
-            parts.append(f'<li>{word}<span style="{dot}"></span> <b>{name}</b></li>')
-            return
-        name, asked = _question(features[tree.axis[node]], tree.lo[node], tree.hi[node])
-        parts.append(
-            f'<li>{word}<bdi>{escape(name)}</bdi> {escape(asked)}<ul style="margin:0">'
-        )
-        put(int(tree.left[node]), "yes:")
-        put(int(tree.right[node]), "no:")
-        parts.append("</ul></li>")
-
-    if tree.depth > 200:  # too deep for nested lists
-        return f"<pre>{escape(tree.to_text([shown(f.name) for f in features]))}</pre>"
-    put(0, "")
-    return f'<ul style="list-style:none;padding-left:.5em">{"".join(parts)}</ul>'
-
-
-def model_html(
-    model,  # a fitted tree estimator
-) -> str:
-    "A fitted estimator for a notebook: how good it is, and its tree."
-    wrong = int((model.labels_ != model.reference_labels_).sum())
-    said = (
-        f"{type(model).__name__}: {model.n_leaves_} leaves, price {model.price_:.4g}; "
-        f"{len(model.labels_) - wrong} of {len(model.labels_)} rows as in the clusters it "
-        "explains."
-    )
-    names = getattr(model, "feature_names_in_", None)
-    return f"<p>{escape(said)}</p>{tree_html(model.tree_, names)}"

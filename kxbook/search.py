@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
 
@@ -16,16 +17,18 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils._param_validation import Interval
 
 from .estimators import KernelExKMC, KernelIMM, _imm_tree, _Reference
-from .gram import StreamedGram, sq_dists
+from .gram import StreamedGram, one_blas_thread, sq_dists
 from .grow import check_bins, grow
-from .imm import encode
+from .imm import axis_shifts, encode
+from .kernel import Kernel
 from .price import best_tree, kernel_cost
-from .surrogate import SURROGATES
-from .sweep import sweep
+from .surrogate import SURROGATES, axis_features
+from .sweep import quantise, sweep
 from .tree import Tree, build_tree
 
 # %% auto #0
-__all__ = ['EXACT_FOR', 'MANY', 'MUCH', 'Mover', 'spread', 'spread_tree', 'Search', 'starts', 'best_found', 'KernelTree']
+__all__ = ['EXACT_FOR', 'MANY', 'MUCH', 'FEW', 'TOLL', 'DRAWS', 'Mover', 'spread', 'spread_tree', 'random_cuts',
+           'centre_features', 'pull_back', 'nearest_tree', 'Search', 'starts', 'best_found', 'KernelTree']
 
 # %% ../nbs/13_search.ipynb #dbb2740c
 def _distances(gram, labels: NDArray, total: NDArray, k: int, old: NDArray | None) -> NDArray:
@@ -198,24 +201,37 @@ def spread(
     return ((N @ E) * N).sum(-1) / np.where(size > 0, 2 * size, 1.0)
 
 
+def _spreads(P: NDArray, E: NDArray, threshold: bool) -> NDArray:
+    "Spread inside plus outside of intervals of codes, (1 or m + 1, m + 1), from running sums."
+    G, size, A = P @ E, P.sum(1), P[:1] if threshold else P
+    q, u = (G * P).sum(1), G @ P[-1]
+    inner = q[: len(A), None] + q - 2 * A @ G.T
+    outer = inner - 2 * (u - u[: len(A), None]) + u[-1]
+    n = size - size[: len(A), None]
+    proper = (n > 0) & (n < size[-1])
+    proper[:, -1] = False  # the same as from the first code to the one before
+    n = np.where(proper, n, 0.5 * size[-1])
+    return np.where(proper, inner / (2 * n) + outer / (2 * (size[-1] - n)), np.inf)
+
+
 def _spread_cut(columns, rows, items, E, threshold: bool) -> tuple[float, tuple | None]:
     "The cut of some items that lowers the spread most, and by how much."
     label, weight = items
     k, best = len(E), (0.0, None)
     whole = np.bincount(label[rows], weight[rows], k)
     before = float(spread(whole, E))
+    if before <= 0:
+        return best
     for axis, column in enumerate(columns):
         m = len(column.values)
         place = column.codes[rows] * k + label[rows]
         P = np.zeros((m + 1, k))
         P[1:] = np.bincount(place, weight[rows], m * k).reshape(m, k).cumsum(0)
-        ends = np.arange(1, m)
-        first, last = (np.zeros(m - 1, int), ends) if threshold else np.triu_indices(m + 1, 1)
-        inside = P[last] - P[first]
-        cost = spread(inside, E) + spread(whole - inside, E)
-        if len(cost) and before - cost.min() > best[0] + 1e-12 * before:
-            c = int(cost.argmin())
-            best = before - float(cost[c]), (axis, int(first[c]), int(last[c]) - 1)
+        cost = _spreads(P, E, threshold)
+        saved = np.round(1 - cost / before, 12)  # equal but for rounding: the first
+        first, last = divmod(int(saved.argmax()), m + 1)
+        if saved[first, last] * before > best[0]:
+            best = float(saved[first, last]) * before, (axis, first, last - 1)
     return best
 
 
@@ -242,7 +258,14 @@ def spread_tree(
         return gain, cut, node, rows, depth
 
     root = _Node()
-    leaves = [look(root, np.arange(len(label)), 0)]
+    with one_blas_thread:  # the products are small
+        _best_first(look, root, np.arange(len(label)), columns, max_leaves)
+    return _freeze(root, columns)
+
+
+def _best_first(look, root: _Node, rows: NDArray, columns: list, max_leaves: int) -> None:
+    "Split the leaf that saves most, until there are enough."
+    leaves = [look(root, rows, 0)]
     while len(leaves) < max_leaves:
         best = max(range(len(leaves)), key=lambda i: leaves[i][0])
         gain, cut, node, rows, depth = leaves[best]
@@ -254,12 +277,177 @@ def spread_tree(
         node.left, node.right = _Node(), _Node()
         parts = (node.left, rows[inside]), (node.right, rows[~inside])
         leaves[best : best + 1] = [look(*part, depth + 1) for part in parts]
-    return _freeze(root, columns)
 
 # %% ../nbs/13_search.ipynb #af0f80c7
+def random_cuts(
+    U: NDArray,  # (k, d) centres
+    q: int,  # 1 or 2: chances are proportional to this power of a gap
+    rng: np.random.Generator,  # draws the lots
+) -> Tree:
+    "A tree of random thresholds that separates the centres."
+    nodes, label, todo = [[-1, 0.0, 0.0, -1, -1]], {}, [(0, np.arange(len(U)))]
+    while todo:
+        node, here = todo.pop()
+        values = np.sort(U[here], axis=0)
+        gaps = np.diff(values, axis=0)
+        if not gaps.any():
+            label[node] = int(here[0])
+            continue
+        chance = ((gaps / gaps.max()) ** q).ravel()
+        p, axis = divmod(int(rng.choice(chance.size, p=chance / chance.sum())), U.shape[1])
+        share = rng.random() if q == 1 else rng.triangular(0, 0.5, 1)
+        theta = values[p, axis] + share * gaps[p, axis]
+        theta = theta if theta < values[p + 1, axis] else values[p, axis]  # rounding
+        low = U[here, axis] <= theta
+        nodes[node] = [axis, -np.inf, float(theta), len(nodes), len(nodes) + 1]
+        todo += [(len(nodes), here[low]), (len(nodes) + 1, here[~low])]
+        nodes += [[-1, 0.0, 0.0, -1, -1], [-1, 0.0, 0.0, -1, -1]]
+    return build_tree(nodes, label, U.shape[1])
+
+# %% ../nbs/13_search.ipynb #3a6f7093
+def centre_features(
+    X: NDArray,  # (n, d) points
+    V: NDArray,  # (n, k) how many copies of point i are in cluster c
+    columns: list,  # the axes as codes
+    kernel: Kernel,  # the kernel
+    surrogate: str,  # which of its surrogate features
+    *,
+    order: int = 5,  # of Taylor features, and number of features for χ²
+    shift: float | str | NDArray = "auto",  # subtracted before Taylor features are taken
+    most: float = np.inf,  # numbers to keep; nothing is returned if there are more
+) -> list[tuple[NDArray, NDArray]]:
+    "For each axis its features on the codes, (m, r), and their means over clusters, (k, r)."
+    found = []
+    for column, moved in zip(columns, axis_shifts(X, shift)):
+        Phi = axis_features(kernel, surrogate, column.values, order=order, shift=moved)
+        most -= Phi.size
+        if most < 0:
+            return []
+        mass = [np.bincount(column.codes, v, len(Phi)) for v in V.T]
+        found.append((Phi, np.array(mass) @ Phi / V.sum(0)[:, None]))
+    return found
+
+
+def pull_back(
+    tree: Tree,  # thresholds on features, all axes side by side
+    features: list,  # as `centre_features` gives them
+    columns: list,  # the axes as codes
+) -> Tree:
+    "The tree of intervals that asks the same of the points."
+    place = [(axis, j) for axis, (Phi, _) in enumerate(features) for j in range(Phi.shape[1])]
+
+    def node(t: int) -> _Node:
+        if tree.left[t] < 0:
+            return _Node(label=int(tree.label[t]))
+        axis, j = place[tree.axis[t]]
+        above = features[axis][0][:, j] > tree.hi[t]
+        if above.all() or not above.any():
+            return node(int((tree.right if above.any() else tree.left)[t]))
+        ends = np.flatnonzero(above)[[0, -1]]
+        sides = node(int(tree.right[t])), node(int(tree.left[t]))
+        return _Node(axis, int(ends[0]), int(ends[1]), *sides)
+
+    return _freeze(node(0), columns)
+
+# %% ../nbs/13_search.ipynb #60c3132c
+def _orders(values: NDArray) -> Iterator[tuple[NDArray, NDArray]]:
+    "Orders of the centres by each feature, (r, m), once each; where neighbours differ."
+    scale = np.abs(values).max(1, keepdims=True)
+    values = np.round(values / np.where(scale > 0, scale, 1.0), 10)
+    order = np.argsort(values, axis=1, kind="stable")
+    differ = np.diff(np.take_along_axis(values, order, 1), axis=1) > 0
+    for row in np.unique(np.hstack([order, differ]), axis=0):
+        places, gaps = np.split(row, [values.shape[1]])
+        if gaps.any():
+            yield places, gaps.astype(bool)
+
+
+def _side_costs(table: NDArray, toll: NDArray) -> tuple[NDArray, NDArray]:
+    "What each point pays among the first p centres, and among the others: (n, m - 1) twice."
+    m = table.shape[1]
+    steps = np.rint(toll[:, None] * np.log2(np.arange(1, m))).astype(np.int64)
+    first = np.minimum.accumulate(table, axis=1)[:, :-1] + steps
+    return first, np.minimum.accumulate(table[:, ::-1], axis=1)[:, -2::-1] + steps[:, ::-1]
+
+# %% ../nbs/13_search.ipynb #6310b40e
+def _nearest_cut(columns, rows, table, values, toll, threshold: bool) -> tuple:
+    "Least score of a cut, with it and who goes inside; least with all on one side, and who."
+    cut, alone = (np.inf, None, None), (np.inf, None)
+    for axis, column in enumerate(columns):
+        by_code = np.argsort(column.codes[rows], kind="stable")
+        code = column.codes[rows][by_code]
+        last = np.flatnonzero(np.diff(code))  # the last point of each code but the last
+        for order, differ in _orders(values[axis]):
+            sides = _side_costs(table[:, order], toll)
+            more = np.cumsum((sides[0] - sides[1])[by_code], axis=0)[last]
+            P = np.vstack([np.zeros_like(sides[0][:1]), more])
+            for first in (True, False):  # the first centres inside, or the others
+                S = P if first else -P
+                rest = np.where(differ, sides[first].sum(0), np.iinfo(np.int64).max // 2)
+                p = int(rest.argmin())
+                if rest[p] < alone[0]:
+                    alone = int(rest[p]), np.sort(np.split(order, [p + 1])[first])
+                if not len(last):
+                    continue
+                before = S[:1] if threshold else np.maximum.accumulate(S[:-1], axis=0)
+                score = S[1:] - before + rest
+                b, p = divmod(int(score.argmin()), score.shape[1])
+                if score[b, p] < cut[0]:
+                    a = 0 if threshold else int(S[: b + 1, p].argmax())
+                    ends = int(code[last[a - 1] + 1]) if a else 0, int(code[last[b]])
+                    inside = np.sort(np.split(order, [p + 1])[not first])
+                    cut = int(score[b, p]), (axis, *ends), inside
+    return cut, alone
+
+
+def nearest_tree(
+    columns: list,  # the axes as codes
+    D: NDArray,  # (n, k) squared distances to the centres
+    weight: NDArray,  # (n,) weights of the points
+    values: list,  # per axis (r, k): the centres on each feature of it
+    *,
+    toll: float = 0.0,  # λ: what a question costs; 0 for ExGreedy
+    cuts: str = "interval",  # "interval", or "threshold"
+) -> Tree:
+    "A tree that separates the centres, by what points pay at the nearest one left."
+    costs = D * weight[:, None]
+    (Q, unit), least = quantise(costs), costs.min(1)
+    root = _Node()
+    todo = [(root, np.arange(len(D)), np.arange(D.shape[1]))]
+    while todo:
+        node, rows, here = todo.pop()
+        table, m = Q[rows][:, here], len(here)
+        node.label = int(here[0])
+        if m == 1:
+            continue
+        now, N = least[rows].sum() / unit + table.min(1).sum(), weight[rows].sum()
+        one = (table.sum(0).min() - table.min(1).sum()) / np.log2(m)
+        tau, limit = toll * min(now, one) / N, (1 + np.sqrt(2 * (m - 1))) ** 2
+        mine = [v[:, here] for v in values]
+        given = columns, rows, table, mine, tau * weight[rows], cuts == "threshold"
+        (score, cut, inside), (_, keep) = _nearest_cut(*given)
+        most = now * limit + tau * N * np.log2(m) - least[rows].sum() / unit
+        if keep is None:  # no feature tells the centres apart
+            node.label = int(here[table.sum(0).argmin()])
+        elif cut is None or score > most + 2 * len(rows):  # rounding
+            todo.append((node, rows, here[keep]))
+        else:
+            node.axis, node.first, node.last = cut
+            code = columns[node.axis].codes[rows]
+            within = (node.first <= code) & (code <= node.last)
+            node.left, node.right = _Node(), _Node()
+            todo.append((node.left, rows[within], here[inside]))
+            todo.append((node.right, rows[~within], np.delete(here, inside)))
+    return _freeze(root, columns)
+
+# %% ../nbs/13_search.ipynb #1ad5e7de
 EXACT_FOR = (0, 0, 1000, 150)  # points for which the best tree of k leaves is among the starts
 MANY = 20_000  # points beyond which starts are grown in bins, and only the best is improved
-MUCH = 10**8  # the same, for points times axes times clusters squared
+MUCH = 10**8  # the same, for points times axes times clusters squared; ten times that, times
+# leaves, is where only the best four starts are improved, and no tree is pruned and regrown
+FEW = 5_000  # points that stand for many, where a start need not see them all
+TOLL = 0.3  # λ of the trees by the nearest centre left
+DRAWS = 8  # random trees of each kind, of which the cheapest is a start
 
 
 @dataclass
@@ -273,10 +461,13 @@ class Search:
     max_depth: int | None = None  # most cuts on a path
     cuts: str = "interval"  # "interval", or "threshold"
     bins: int | None = None  # most codes of a column
+    features: list | None = None  # of the centres, as `centre_features` gives them
 
     def __post_init__(self) -> None:
         self.gram, self.k = self.reference.gram, self.reference.k
-        self.big = len(self.X) > MANY or self.X.size * self.k**2 > MUCH
+        work = self.X.size * self.k**2
+        self.big = len(self.X) > MANY or work > MUCH
+        self.heavy = self.big or work * self.max_leaves > 10 * MUCH
         bins = 1024 if self.big and self.bins is None else self.bins
         self.columns = [encode(x, bins) for x in self.X.T]
         self.mover = Mover(self.columns, self.cuts, self.max_leaves > self.k)
@@ -293,7 +484,7 @@ class Search:
     def costs(self, trees: list[Tree]) -> list[float]:
         "The kernel k-means costs of the clusters of trees."
         labels = [tree.predict(self.X) for tree in trees]
-        if not isinstance(self.gram, StreamedGram):
+        if not trees or not isinstance(self.gram, StreamedGram):
             return [kernel_cost(self.gram, l, self.total) for l in labels]
         V = np.zeros((self.gram.n, self.k * len(trees)))  # one pass for all
         for i, l in enumerate(labels):
@@ -321,7 +512,7 @@ class Search:
         limits = dict(cuts=self.cuts, bins=bins, quiet=True, max_depth=self.max_depth)
         return grow(self.X, costs, self.max_leaves, tree, **limits)
 
-# %% ../nbs/13_search.ipynb #4b241fd5
+# %% ../nbs/13_search.ipynb #7c5f4499
 def _cart(search: Search, label: NDArray) -> Tree:
     "The tree of scikit-learn's CART for the reference labels."
     limits = dict(max_leaf_nodes=max(search.max_leaves, 2), max_depth=search.max_depth)
@@ -346,34 +537,76 @@ def _cart(search: Search, label: NDArray) -> Tree:
             labels[i] = int(found.value[i].argmax())
     return build_tree(nodes, labels, search.X.shape[1])
 
+# %% ../nbs/13_search.ipynb #8079998e
+def _spread_trees(search: Search, label: NDArray) -> Iterator[Tree]:
+    "Trees by the spread of the centres, and by Gini."
+    reference, limits = search.reference, dict(max_depth=search.max_depth)
+    mean = reference.V.T @ reference.D / reference.V.sum(0)[:, None]
+    E = np.maximum(mean - mean.diagonal()[:, None], 0)
+    fine = [encode(x, 256) for x in search.X.T]
+    coarse = fine if search.cuts == "threshold" else [encode(x, 64) for x in search.X.T]
+    for table, gini in (((E + E.T) / 2, False), (1.0 - np.eye(search.k), True)):
+        for cuts in dict.fromkeys((search.cuts, "threshold")):
+            if gini and search.big and cuts == "interval":
+                continue  # takes long, and is never the best
+            columns = fine if cuts == "threshold" else coarse
+            given = columns, label, search.total, table, search.max_leaves
+            yield spread_tree(*given, cuts=cuts, **limits)
 
+# %% ../nbs/13_search.ipynb #ceb7db44
+def _nearest_trees(search: Search) -> Iterator[Tree]:
+    "Trees by the nearest centre left."
+    X, reference, columns = search.X, search.reference, search.columns
+    rows = np.arange(len(X))
+    if search.big:
+        rows = rows[:: max(len(X) // FEW, 1)]
+        columns = [replace(c, codes=c.codes[rows]) for c in columns]
+    values = [m[None] for m in (reference.V.T @ X / reference.V.sum(0)[:, None]).T]
+    many = sum(len(mu.T) for _, mu in search.features or []) * len(X) * search.k
+    if search.features and many <= MUCH / 10:
+        values = [np.vstack([v, mu.T]) for v, (_, mu) in zip(values, search.features)]
+    for toll in (TOLL,) if search.big else (0.0, TOLL):
+        given = columns, reference.D[rows], search.total[rows], values
+        yield nearest_tree(*given, toll=toll, cuts=search.cuts)
+
+
+def _random_trees(search: Search) -> Iterator[Tree]:
+    "The cheapest of some random trees in the features, and around points."
+    D, V, rng = search.reference.D, search.reference.V, np.random.default_rng(0)
+    U = search.X[np.where(V > 0, D, np.inf).argmin(0)]
+    kinds = [[random_cuts(U, 1 + i % 2, rng) for i in range(DRAWS)]]
+    if search.features:
+        U = np.hstack([mu for _, mu in search.features])
+        drawn = [random_cuts(U, 2, rng) for _ in range(DRAWS)]
+        kinds.append([pull_back(tree, search.features, search.columns) for tree in drawn])
+    for trees in kinds:
+        fit = [search.own_labels(tree) for tree in trees if search.fits(tree)]
+        if fit:
+            yield fit[int(np.argmin(search.costs(fit)))]
+
+# %% ../nbs/13_search.ipynb #dbcb4d91
 def starts(
     search: Search,  # what is sought
     bases: list[Tree],  # trees of Kernel IMM
 ) -> list[Tree]:
-    "Trees to begin with, within the limits."
+    "Trees to begin with, within the limits, each once."
     reference, total = search.reference, search.total
     label = reference.V.argmax(1)
     distances, mistakes = reference.D * total[:, None], total[:, None] - reference.V
-    found = [
-        search.grow(table, base)
-        for table in (distances, mistakes)
-        for base in [None, *filter(search.fits, bases)]
-    ]
-    found += bases
-    mean = reference.V.T @ reference.D / reference.V.sum(0)[:, None]
-    E = np.maximum(mean - mean.diagonal()[:, None], 0)
-    coarse = [encode(x, 256 if search.cuts == "threshold" else 64) for x in search.X.T]
-    for table in ((E + E.T) / 2, 1.0 - np.eye(search.k)):
-        for cuts in {search.cuts, "threshold"}:
-            columns = coarse if cuts == search.cuts else [encode(x, 256) for x in search.X.T]
-            limits = dict(max_depth=search.max_depth, cuts=cuts)
-            found.append(spread_tree(columns, label, total, table, search.max_leaves, **limits))
-    if not search.big:
+    bases, nearest = list(filter(search.fits, bases)), []
+    found = [search.grow(t, base) for t in (distances, mistakes) for base in [None, *bases]]
+    if search.max_leaves >= search.k:
+        nearest = list(filter(search.fits, _nearest_trees(search)))
+    if search.max_leaves > search.k:
+        found += [search.grow(distances, tree) for tree in nearest]
+    found += [*bases, *nearest, *_spread_trees(search, label)]
+    if not search.big and np.abs(search.X).max() < np.finfo(np.float32).max:  # CART's precision
         found.append(_cart(search, label))
-    return [search.own_labels(tree) for tree in found if search.fits(tree)]
+        found += _random_trees(search) if search.max_leaves >= search.k else ()
+    found = [search.own_labels(tree) for tree in found if search.fits(tree)]
+    return list({tree.to_json(): tree for tree in found}.values())
 
-# %% ../nbs/13_search.ipynb #8008ad6d
+# %% ../nbs/13_search.ipynb #855538ad
 def _polish(search: Search, tree: Tree, cost: float) -> tuple[Tree, float]:
     "Lloyd's algorithm for trees: centres, cuts, centres, as long as the cost falls."
     D = None
@@ -387,7 +620,7 @@ def _polish(search: Search, tree: Tree, cost: float) -> tuple[Tree, float]:
         tree, cost = new, value
     return tree, cost
 
-
+# %% ../nbs/13_search.ipynb #692387c5
 def _pruned(root: _Node) -> Iterator[None]:
     "Change the tree so that one inner node is a leaf or one of its children; then back."
     if root.axis < 0:
@@ -419,7 +652,7 @@ def _regrown(search: Search, tree: Tree, cost: float) -> tuple[Tree, float]:
         best = int(np.argmin(values))
         tree, cost = _polish(search, tried[best], values[best])
 
-
+# %% ../nbs/13_search.ipynb #cea8edc4
 def best_found(
     search: Search,  # what is sought
     bases: list[Tree],  # trees of Kernel IMM
@@ -427,17 +660,21 @@ def best_found(
 ) -> Tree:
     "The cheapest tree that the search finds; at equal cost the shallower one."
     trees, n, k = starts(search, bases), len(search.X), search.k
-    free = search.cuts == "interval" and search.max_depth is None and search.max_leaves == k
+    free = search.cuts == "interval" and search.max_depth is None
+    free &= k <= search.max_leaves <= k + 1  # with more leaves it is no longer worth the time
     if exact and free and k < len(EXACT_FOR) and n <= EXACT_FOR[k]:
         K = search.gram.times(np.eye(n))
         trees.append(best_tree(K, search.X, k, search.total))
+        if search.max_leaves > k:
+            table = search.reference.D * search.total[:, None]
+            trees.append(search.grow(table, trees[-1]))
     values = search.costs(trees)
     order = sorted(range(len(trees)), key=lambda i: values[i])
     found = list(zip(trees, values))
-    for i in order[: 1 if search.big else len(order)]:
+    for i in order[: 1 if search.big else 4 if search.heavy else len(order)]:
         tree, cost = _polish(search, trees[i], values[i])
         found.append((tree, cost))
-    if not search.big:
+    if not search.heavy:
         tree, cost = min(found, key=lambda f: f[1])
         found.append(_regrown(search, tree, cost))
     least = min(cost for _, cost in found)
@@ -448,8 +685,9 @@ def best_found(
 class KernelTree(KernelIMM):
     """KernelTree: the cheapest small tree that a search from many starts finds.
 
-    Starts from Kernel IMM, greedy growth, impurity and CART; then moves cuts, prunes and grows
-    again, and lets the centres follow. Never worse than any of its starts.
+    Starts from Kernel IMM, greedy growth, rules of explainable k-means, impurity and CART;
+    then moves cuts, prunes and grows again, and lets the centres follow. Never worse than its
+    starts.
 
     Parameters
     ----------
@@ -478,10 +716,10 @@ class KernelTree(KernelIMM):
     bins : "auto", int or None, default="auto"
         Most different values of a column: None for all of them; "auto" is None up to 200 000
         distinct rows and 256 beyond.
-    gram : {"auto", "dense", "streamed", "nystroem"}, default="auto"
+    gram : {"auto", "dense", "streamed", "nystroem", "nystroem++"}, default="auto"
         How the kernel is stored, as for `KernelKMeans`.
-    rank : int, default=200
-        Number of landmarks of gram="nystroem".
+    rank : int, float or array, default=200
+        Landmarks of gram="nystroem", as for `KernelKMeans`.
     verbose : int, default=0
         1 shows progress.
     random_state : int, RandomState instance or None, default=None
@@ -568,34 +806,37 @@ class KernelTree(KernelIMM):
         if self.surrogate != "auto":
             super()._check_settings(k)
 
+    def _surrogates(self, search: Search) -> list[str]:
+        "Names of surrogate features for Kernel IMM; the certificate is about the first."
+        names = list(SURROGATES.get(self._kernel.name, ()))
+        chosen = names[:1] if self.surrogate == "auto" else [self.surrogate]
+        return chosen if search.big else list(dict.fromkeys(chosen + names))
+
     def _explain(self, points: NDArray, total: NDArray, reference: _Reference) -> Tree:
         "Search for the tree."
         kernel, k = self._kernel, reference.k
         leaves = 2 * k if self.max_leaves is None else self.max_leaves
         bins = check_bins(self.bins, len(points))
         search = Search(points, total, reference, leaves, self.max_depth, self.cuts, bins)
-        bases, mine = [], None
-        if leaves >= k:
-            names = SURROGATES.get(kernel.name, ())
-            names = names[:1] if search.big else names
-            for name in dict.fromkeys(
-                [*names, *([self.surrogate] * (self.surrogate != "auto"))]
-            ):
-                asked = name == self.surrogate or (
-                    self.surrogate == "auto" and name == names[0]
-                )
-                chosen, self.surrogate = self.surrogate, name
+        bases = []
+        self._base = None
+        for name in self._surrogates(search) if leaves >= k else ():
+            trial = copy(self)
+            trial.surrogate = name
+            with warnings.catch_warnings():  # coinciding centres spoil a start only
+                warnings.simplefilter("ignore")
                 try:
-                    with warnings.catch_warnings():  # coinciding centres spoil a start only
-                        warnings.simplefilter("ignore")
-                        bases.append(_imm_tree(self, kernel, points, total, reference))
+                    bases.append(_imm_tree(trial, kernel, points, total, reference))
                 except ValueError:
-                    if asked:
+                    if self._base is None:  # the first is the one that was asked for
                         raise
-                finally:
-                    self.surrogate = chosen
-                mine = self._base if asked else mine
-        if mine is not None and not search.fits(mine[0]):
-            mine = None
-        self._base = mine
+                    continue
+            self._base = self._base or trial._base
+        if self._base is not None:
+            tree, name, order, shift, *_ = self._base
+            if not search.big:
+                options = dict(order=order, shift=shift, most=MUCH / 4)
+                given = points, reference.V, search.columns, kernel, name
+                search.features = centre_features(*given, **options)
+            self._base = self._base if search.fits(tree) else None
         return best_found(search, bases)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import lgamma
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import least_squares
 from scipy.special import gammainc
 
@@ -30,9 +30,9 @@ def taylor_features(
     "Taylor features of the Gaussian kernel, (m, order + 1)."
     j = np.arange(order + 1)
     coefficient = j * np.log(2 * gamma) - np.array([lgamma(i + 1) for i in j])  # log of aⱼ
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         powers = np.where(j == 0, 0.0, j * np.log(z)[:, None])  # 0⁰ is 1
-    return np.exp(0.5 * coefficient + powers - gamma * z[:, None] ** 2)
+        return np.exp(0.5 * coefficient + powers - gamma * z[:, None] ** 2)
 
 
 def taylor_tail(
@@ -41,7 +41,8 @@ def taylor_tail(
     gamma: float,  # width of the Gaussian kernel
 ) -> NDArray:
     "What the features of order M leave of K(z, z) = 1: a Poisson tail, (m,)."
-    return gammainc(order + 1, 2 * gamma * z**2)
+    with np.errstate(over="ignore"):  # an infinite rate leaves everything
+        return gammainc(order + 1, 2 * gamma * z**2)
 
 # %% ../nbs/07_surrogate.ipynb #7ca026e5
 def taylor_order(
@@ -108,16 +109,17 @@ def root_features(
 ) -> NDArray:
     "Bumps on a grid whose inner products are the Gaussian kernel up to 10⁻⁶, (m, r)."
     unit = 1 / np.sqrt(gamma)
-    start, step = low - ROOT_MARGIN * unit, ROOT_STEP * unit
-    grid = start + step * np.arange(
-        int(np.ceil((high - low) / step + 2 * ROOT_MARGIN / ROOT_STEP)) + 1
-    )
-    if len(grid) * len(z) > 5e8:
+    step = ROOT_STEP * unit
+    with np.errstate(over="ignore"):
+        count = np.ceil((high - low) / step + 2 * ROOT_MARGIN / ROOT_STEP) + 1
+    if not count * len(z) <= 5e8:  # before any memory is asked for
         raise ValueError(
-            f"The Gaussian kernel is too narrow for the data: {len(grid)} root features for each of "
+            f"The Gaussian kernel is too narrow for the data: {count:.6g} root features for each of "
             f"{len(z)} values. Lower gamma (it is {gamma:.6g}), remove outliers, or use "
             "surrogate='landmark'."
         )
+    grid = step * np.arange(int(count)) - ROOT_MARGIN * unit
+    z = z - low  # a large offset would swallow the steps of a fine grid
     bumps = np.empty((len(grid), len(z)))
     for row, s in zip(bumps, grid):  # one bump at a time stays in the cache
         np.square(np.subtract(z, s, out=row), out=row)

@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 # %% auto #0
-__all__ = ['brute_cut', 'sweep_spec', 'sweep', 'quantise', 'group_sums', 'bin_sums']
+__all__ = ['brute_cut', 'sweep_spec', 'sweep', 'cost_unit', 'quantise', 'group_sums', 'bin_sums']
 
 # %% ../nbs/09_sweep.ipynb #f3d5e6e2
 def brute_cut(
@@ -78,6 +78,15 @@ def sweep(
     return cost, first, last
 
 # %% ../nbs/09_sweep.ipynb #ed2bcc42
+def cost_unit(
+    largest: float,  # the largest entry of a table of costs, each row minus its least entry
+    n: int,  # number of rows
+) -> float:
+    "What one unit is worth when costs become integers: a power of two, so that nothing rounds."
+    bits = min(44, 61 - int(np.ceil(np.log2(n))))
+    return 2.0 ** max(int(np.frexp(largest)[1]) - bits, -1000)
+
+
 def quantise(
     costs: ArrayLike,  # (n, k) cost of giving point i to cluster c, finite
 ) -> tuple[NDArray, float]:
@@ -86,9 +95,9 @@ def quantise(
     if costs.ndim != 2 or 0 in costs.shape or not np.isfinite(costs).all():
         raise ValueError(f"costs must be a finite (n, k) table. Got shape {costs.shape}.")
     costs = costs - costs.min(1, keepdims=True)  # what all labels cost does not matter
-    bits = min(44, 61 - int(np.ceil(np.log2(len(costs)))))
-    unit = 2.0 ** max(int(np.frexp(costs.max())[1]) - bits, -1000)  # a power of two: exact
-    return np.rint(costs / unit).astype(np.int64), unit
+    unit = cost_unit(costs.max(), len(costs))
+    costs /= unit
+    return np.rint(costs, out=costs).astype(np.int64), unit
 
 # %% ../nbs/09_sweep.ipynb #7d87a7c1
 @njit(cache=True, nogil=True)

@@ -142,6 +142,10 @@ class Tree:
         "The tree in the language of Graphviz."
         return _to_dot(self, feature_names)
 
+    def to_html(self, feature_names: Sequence[str] | None = None) -> str:
+        "The tree as nested lists, for a notebook."
+        return _to_html(self, feature_names)
+
     def _repr_html_(self) -> str:
         return _to_html(self)
 
@@ -291,7 +295,6 @@ def region(
 def _digits(values: Sequence[float]) -> list[str]:
     "Numbers as the shortest text that means exactly them."
     return [repr(float(v)).removesuffix(".0") for v in values]
-    return texts
 
 
 def _words(name: str, pieces: list) -> str:
@@ -505,15 +508,15 @@ def _to_dot(tree: Tree, feature_names: Sequence[str] | None) -> str:
     return "\n".join([*lines, "}"])
 
 # %% ../nbs/06_tree.ipynb #20d99c16
-def _to_html(tree: Tree) -> str:
+def _to_html(tree: Tree, feature_names: Sequence[str] | None = None) -> str:
     "Nested lists of questions and answers; plain text for a very deep tree."
     if tree.depth > 200:
-        return f"<pre>{escape(tree.to_text())}</pre>"
+        return f"<pre>{escape(tree.to_text(feature_names))}</pre>"
 
     def put(node: int, answer: str) -> str:
         if tree.left[node] < 0:
             return f"<li>{answer}<b>cluster {tree.label[node]}</b></li>"
         under = put(int(tree.left[node]), "yes: ") + put(int(tree.right[node]), "no: ")
-        return f"<li>{answer}{escape(tree.question(node))}?<ul>{under}</ul></li>"
+        return f"<li>{answer}{escape(tree.question(node, feature_names))}?<ul>{under}</ul></li>"
 
     return f"<p>Tree of {tree.n_leaves} leaves, depth {tree.depth}</p><ul>{put(0, '')}</ul>"

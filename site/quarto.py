@@ -265,8 +265,8 @@ def parse(source, where):
     "The syntax tree of a cell, with IPython's magics taken out."
     try:
         return ast.parse(TransformerManager().transform_cell(source))
-    except SyntaxError as e:
-        raise BookError(f"{where}: {e}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:  # what the parser raises
+        raise BookError(f"{where}: {e or 'the code is nested too deeply'}") from None
 
 
 def code(cell, where, names, module):

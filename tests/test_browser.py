@@ -3,17 +3,11 @@
 Skipped, with the reason, where there is no Chromium or no built book; `KXBOOK_BROWSER=required` turns that into a failure.
 """
 
-import json
 import os
-import shutil
-import tempfile
-from importlib.metadata import files
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -22,7 +16,6 @@ from selenium.webdriver.support.ui import WebDriverWait
 ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "_book"
 PAGES = sorted(p.relative_to(BOOK).as_posix() for p in BOOK.rglob("*.html") if "_static" not in p.parts and "_sources" not in p.parts)
-FLAGS = "--headless=new --no-sandbox --disable-gpu --disable-background-networking --no-first-run --disable-quic --disable-sync --disable-component-update"
 
 
 def obstacle():
@@ -32,57 +25,37 @@ def obstacle():
     sources = [*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("kxbook/*.py"), *ROOT.glob("site/*.*"), *ROOT.glob("site/static/*"), ROOT / "index.md", ROOT / "_quarto.yml"]
     if max(p.stat().st_mtime for p in sources) > (BOOK / "index.html").stat().st_mtime:
         return "the book is older than its sources: run `make book` first"
-    return "" if BINARY and DRIVER else "no browser: install chromium and chromedriver (Debian: chromium, chromium-driver)"
+    return ""
 
 
-BINARY, DRIVER = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
 OBSTACLE = obstacle()
 REQUIRED = os.environ.get("KXBOOK_BROWSER") == "required"
 pytestmark = pytest.mark.skipif(bool(OBSTACLE) and not REQUIRED, reason=OBSTACLE or "-")
+each_page = pytest.mark.parametrize("page", PAGES)  # small tests, which processes can share
 
 
 @pytest.fixture(scope="module")
-def browser():
+def browser(browser):
     assert not OBSTACLE, OBSTACLE
-    options = webdriver.ChromeOptions()
-    options.binary_location = BINARY
-    with tempfile.TemporaryDirectory() as profile:
-        for flag in [*FLAGS.split(), f"--user-data-dir={profile}"]:
-            options.add_argument(flag)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        browser = webdriver.Chrome(options=options, service=Service(DRIVER))
-        yield browser
-        browser.quit()
-
-
-def size(browser, width, height=900):
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600})
+    return browser
 
 
 def visit(browser, page, *, width=1280, theme="light"):
     "Open a page and wait until its formulas are set; returns console errors and the addresses asked for."
-    size(browser, width)
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
-    for log in ("browser", "performance"):
-        browser.get_log(log)
-    browser.get(f"{BOOK.as_uri()}/{page}")
+    browser.look(f"{BOOK.as_uri()}/{page}", width, theme)
     ready = "return document.readyState === 'complete' && (!document.querySelector('.math') || (window.MathJax && MathJax.startup && MathJax.startup.promise && document.querySelector('mjx-container') !== null))"
     WebDriverWait(browser, 30).until(lambda b: b.execute_script(ready))
     browser.execute_async_script("const done = arguments[0]; (window.MathJax && MathJax.startup ? MathJax.startup.promise : Promise.resolve()).then(() => setTimeout(done, 50))")
-    errors = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
-    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-    return errors, asked
+    return [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"], browser.asked()
 
 
+@each_page
 @pytest.mark.parametrize("width", [1280, 380])
-def test_every_page_is_quiet_offline_and_fits(browser, width):
-    for page in PAGES:
-        errors, asked = visit(browser, page, width=width)
-        assert not errors, (page, errors)
-        assert asked and all(url.startswith((BOOK.as_uri(), "data:", "blob:")) for url in asked), (page, asked)
-        overflow = browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert overflow <= 0, (page, width, overflow)
+def test_every_page_is_quiet_offline_and_fits(browser, width, page):
+    errors, asked = visit(browser, page, width=width)
+    assert not errors
+    assert asked and all(url.startswith((BOOK.as_uri(), "data:", "blob:")) for url in asked)
+    assert browser.overflow() <= 0
 
 
 def test_no_page_names_another_host(browser):
@@ -183,18 +156,10 @@ def test_notebook_can_be_downloaded(browser):
     assert all(url == f"{BOOK.as_uri()}/_sources/nbs/02_kernel.ipynb" for url in links)
 
 
+@each_page
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_accessibility(browser, theme):
-    "No violation that axe-core calls serious or critical: contrast, alternative texts, names of links and buttons, landmarks."
-    axe = next(f.locate() for f in files("axe-core-python") if f.name == "axe.min.js").read_text(encoding="utf-8")
-    found = []
-    for page in PAGES:
-        visit(browser, page, theme=theme)
-        assert browser.execute_script("return document.documentElement.dataset.theme") == theme
-        browser.execute_script(axe)
-        run = "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations))"
-        browser.set_script_timeout(400)  # the longest pages take a minute
-        for v in browser.execute_async_script(run):
-            if v["impact"] in ("serious", "critical"):
-                found += [f"{page}: {v['id']}: {node['target']} {node['html'][:120]} {node['any'][:1] and node['any'][0]['message']}" for node in v["nodes"]]
+def test_accessibility(browser, theme, page):
+    visit(browser, page, theme=theme)
+    assert browser.execute_script("return document.documentElement.dataset.theme") == theme
+    found = browser.axe()
     assert not found, "\n".join(found[:40])

@@ -13,7 +13,7 @@ import pytest
 
 from kxbook import cli, report
 from kxbook.cli import main
-from kxbook.data import load_iris
+from kxbook.data import BENCHMARKS, load_iris
 
 IRIS = ["sepal length", "sepal width", "petal length", "petal width"]
 HOSTILE = ["<script>alert(1)</script>", '"; DROP TABLE x; --', "=1+1", "two\nlines", "it's \x1b[2J \"quoted\"", "🦄", "עברית\u202e"]
@@ -97,6 +97,29 @@ def test_other_dialects(tmp_path, capsys):
     (tmp_path / "b.csv").write_bytes(b"\xef\xbb\xbfa\r\n1\r\n2\r\n9\r\n")
     assert main(["explain", str(tmp_path / "b.csv"), "-k", "2", "-q"]) == 0
     assert capsys.readouterr().out.startswith("Cluster 0 if\n     a is")
+
+
+def test_decimal_commas_are_recognised(tmp_path, capsys):
+    path = write(tmp_path / "a.csv", ["size", "n"], [["1,5", 1], ["1,6", 2], ["8,5", 1], ["8,7", 4]], delimiter=";")
+    assert main(["explain", path, "-k", "2", "--leaves", "2"]) == 0
+    assert """'size' (its numbers have a decimal comma: use --decimal ",")""" in capsys.readouterr().err
+    assert main(["explain", path, "-k", "2", "--columns", "size"]) == 2
+    assert "--decimal" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [name.lower() for name in BENCHMARKS])
+def test_examples_are_the_data_sets_of_the_book(name, tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    assert main(["example", name, "-o", str(path)]) == 0 and capsys.readouterr().out == ""
+    X, y = BENCHMARKS[name.capitalize()](return_X_y=True)
+    with open(path, newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    assert header[-1] == "group" and len(set(header)) == X.shape[1] + 1
+    assert (np.array([row[:-1] for row in rows], dtype=float) == X).all()
+    groups = [row[-1] for row in rows]
+    assert len(set(zip(groups, y.tolist()))) == len(set(groups)) == len(set(y.tolist()))
+    assert main(["example", name]) == 0 and capsys.readouterr().out == path.read_text()
+    assert main(["example", name, "-o", str(tmp_path)]) == 2 and main(["example", "nothing"]) == 2
 
 
 def test_parquet(iris, tmp_path, capsys):

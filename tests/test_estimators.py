@@ -205,3 +205,16 @@ def test_words_are_literally_true():
     years = np.arange(1990.0, 2010.0)[:, None]
     model = KernelExKMC(base="empty", max_leaves=2).fit(years, reference_labels=(years[:, 0] >= 2000).astype(int))
     assert model.explain([2000]) == ["x0 > 1999.5"] and model.explain([1999]) == ["x0 ≤ 1999.5"]
+
+
+def test_a_fitted_estimator_shows_its_tree():
+    import pandas as pd
+    from sklearn import config_context
+
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 2)), columns=["<a>", "b"])
+    model = KernelExKMC(2, random_state=0)
+    assert "cluster 0" not in model._repr_html_()
+    html = model.fit(X)._repr_mimebundle_()["text/html"]
+    assert html.count("<b>cluster") == model.n_leaves_ and "&lt;a&gt;" in html
+    with config_context(display="text"):
+        assert "text/html" not in model._repr_mimebundle_()

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from kxbook import KernelExKMC, KernelExpand, KernelIMM, KernelTree
 from kxbook.data import load_flame, load_pathbased
+from kxbook.estimators import _Reference
 from kxbook.gram import as_gram
-from kxbook.kernel import quadratic
+from kxbook.imm import encode
+from kxbook.kernel import gaussian, laplace, linear, quadratic
 from kxbook.price import kernel_cost
+from kxbook.search import _spreads, centre_features, nearest_tree, pull_back, random_cuts, spread
 from sklearn.tree import DecisionTreeClassifier
 
 
@@ -72,3 +75,63 @@ def test_figures_of_the_book():
     X, _ = load_flame(return_X_y=True)
     best = KernelTree(2, max_leaves=2, gamma=0.1, random_state=0).fit(X)
     assert best.price_ < KernelIMM(2, gamma=0.1, random_state=0).fit(X).price_
+
+
+def rules(X, labels, kernel, surrogate):
+    "The reference, the columns, and the features of the centres."
+    reference = _Reference(as_gram(kernel, X), None, labels)
+    columns = [encode(x) for x in X.T]
+    return reference, columns, centre_features(X, reference.V, columns, kernel, surrogate)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_never_worse_than_the_rules_of_others(seed):
+    X, labels = data(seed)
+    kernel, surrogate = (gaussian(0.3), "root") if seed % 2 else (laplace(0.5), "exact")
+    reference, columns, features = rules(X, labels, kernel, surrogate)
+    given = columns, reference.D, np.ones(len(X)), [mu.T for _, mu in features]
+    U, rng = np.hstack([mu for _, mu in features]), np.random.default_rng(seed)
+    trees = [nearest_tree(*given, toll=toll) for toll in (0.0, 0.3)]
+    cost = KernelTree(max_leaves=3, kernel=kernel).fit(X, reference_labels=labels).cost_
+    assert cost <= min(kernel_cost(reference.gram, tree.predict(X)) for tree in trees) + 1e-9
+    for _ in range(5):
+        thresholds = random_cuts(U, 2, rng)
+        tree = pull_back(thresholds, features, columns)
+        Phi = np.hstack([F[c.codes] for (F, _), c in zip(features, columns)])
+        assert (tree.predict(X) == thresholds.predict(Phi)).all()
+
+
+def test_nearest_centre_left():
+    X, labels = data(3)
+    reference, columns, features = rules(X, labels, linear(), "coordinate")
+    values = [mu.T for _, mu in features]
+    order = np.random.default_rng(0).permutation(len(X))
+    moved = [encode(x) for x in X[order].T]
+    for toll in (0.0, 0.3):
+        for cuts in ("interval", "threshold"):
+            options = dict(toll=toll, cuts=cuts)
+            tree = nearest_tree(columns, reference.D, np.ones(60), values, **options)
+            assert tree.to_json() == nearest_tree(moved, reference.D[order], np.ones(60), values, **options).to_json()
+            assert tree.n_leaves == len(set(tree.label[tree.left < 0].tolist())) <= 3
+            if cuts == "threshold":
+                assert (np.isneginf(tree.lo[tree.left >= 0]) | np.isposinf(tree.hi[tree.left >= 0])).all()
+    doubled = nearest_tree(columns, reference.D, np.full(60, 2.0), values)
+    assert doubled.to_json() == nearest_tree(columns, reference.D, np.ones(60), values).to_json()
+    same = nearest_tree(columns, reference.D, np.ones(60), [np.zeros((1, 3))] * 2)
+    assert same.n_leaves == 1
+
+
+def test_spreads_of_all_intervals():
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(4, 2))
+    E = ((centres[:, None] - centres) ** 2).sum(2)
+    P = np.vstack([np.zeros(4), rng.integers(0, 3, size=(6, 4)).cumsum(0)])
+    found = _spreads(P, E, False)
+    assert np.allclose(found[:1], _spreads(P, E, True))
+    for a in range(7):
+        for b in range(6):
+            inside = P[b] - P[a] if b > a else np.zeros(4)
+            if 0 < inside.sum() < P[-1].sum():
+                assert np.isclose(found[a, b], spread(inside, E) + spread(P[-1] - inside, E))
+            else:
+                assert np.isinf(found[a, b])

@@ -1,0 +1,73 @@
+"""A browser for the tests that look at pages: one for each process, shared by all its tests.
+
+Skipped, with the reason, where there is no Chromium; `KXBOOK_BROWSER=required` turns that into a failure.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from importlib.metadata import files
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+BINARY, DRIVER = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+FLAGS = "--headless=new --no-sandbox --disable-gpu --disable-background-networking --no-first-run --disable-quic --disable-sync --disable-component-update"
+
+
+class Browser(webdriver.Chrome):
+    "Chromium, as the tests use it."
+
+    def look(self, address, width=1280, theme="light", height=900, scale=1):
+        "Open a page at a width and in a theme; what earlier pages have logged is forgotten."
+        self.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 600})
+        self.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
+        for log in ("browser", "performance"):
+            self.get_log(log)
+        self.get(address)
+
+    def asked(self):
+        "Addresses that the page has asked for; a page that opens a dialogue fails."
+        messages = [json.loads(entry["message"])["message"] for entry in self.get_log("performance")]
+        assert not [m for m in messages if m["method"] == "Page.javascriptDialogOpening"]
+        return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+
+    def overflow(self):
+        "By how many pixels the page is wider than the window."
+        return self.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+    def axe(self):
+        "What axe-core calls serious or critical: contrast, alternative texts, names of links and buttons, landmarks."
+        self.execute_script(next(f.locate() for f in files("axe-core-python") if f.name == "axe.min.js").read_text(encoding="utf-8"))
+        self.set_script_timeout(400)  # the longest pages take a minute
+        found = self.execute_async_script("const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations))")
+        nodes = [(v["id"], node) for v in found if v["impact"] in ("serious", "critical") for node in v["nodes"]]
+        return [f"{rule}: {node['target']} {node['html'][:120]} {node['any'][:1] and node['any'][0]['message']}" for rule, node in nodes]
+
+
+@contextmanager
+def chromium():
+    "A browser with a profile and a port of its own."
+    options = webdriver.ChromeOptions()
+    options.binary_location = BINARY
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        for flag in [*FLAGS.split(), f"--user-data-dir={profile}"]:
+            options.add_argument(flag)
+        browser = Browser(options=options, service=Service(DRIVER))
+        try:
+            yield browser
+        finally:
+            browser.quit()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    if not (BINARY and DRIVER):
+        said = "no browser: install chromium and chromedriver (Debian: chromium, chromium-driver)"
+        (pytest.fail if os.environ.get("KXBOOK_BROWSER") == "required" else pytest.skip)(said)
+    with chromium() as browser:
+        yield browser

@@ -1,0 +1,2 @@
+#| label: fig-a
+x

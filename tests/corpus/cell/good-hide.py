@@ -1,0 +1,4 @@
+#| hide
+#| default_exp kernel
+import numpy as np
+!ls

@@ -1,0 +1,214 @@
+"""How good are the tests? Change one sign, comparison or number of a module and see whether anything notices.
+
+    nice -n 19 .venv/bin/python tests/mutants.py [--seed 0] [--each 20] [--only sweep,grow]
+
+Each mutant is made in a copy of the repository. First the module's properties run, without compilation; what survives them meets the cells of the module's chapter
+(those that do not export) and the tests named below. A mutant that takes too long counts as noticed: a loop that does not end is a symptom.
+Printed are the survivors and the share of those that were killed, module by module; the exit code is 0 if that is at least 85%.
+
+Some mutants survive because they change nothing that can be observed: sizes of blocks and limits from which on another method is used, tolerances
+(1e-12 of a cost, for ties that rounding makes), the order in which equal candidates are looked at before a total order decides, memory that is kept or not,
+wording of notes, and guards such as `max(x, 1e-300)` whose branch only an empty cluster reaches. Seen so far: sweep, the least exponent of a unit, -1000 or -1001;
+grow, `tree.left < 0` or `<= 0`, since the root is nobody's child, and the ends that a leaf is built with, which `Tree` sets to zero.
+"""
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+MODULES = {  # chapter, properties that run first, test files that run last
+    "gram": ("03_gram", ["streamed_dense_and_full_rank", "distance_lemma", "copies_are_weights"], ["test_determinism.py -k blocks"]),
+    "surrogate": ("07_surrogate", ["root_features", "exact_features_of_laplace", "exact_features_of_additive", "fitted_features", "taylor_features"], []),
+    "imm": ("08_imm", ["codes_and_ends", "every_cut_of_imm", "every_cut_of_kernel_imm", "bound_of_imm", "imm_knows_no_order"], ["test_imm.py"]),
+    "sweep": ("09_sweep", ["the_sweep_is", "costs_in_integers"], []),
+    "grow": ("10_grow", ["growth_knows", "monotone_map", "two_leaves"], ["test_tree.py -k 'growth or xor or refused'"]),
+    "price": ("11_price", ["decoupling", "the_cost_knows", "best_cut", "costs_fall", "can_be_explained"], ["test_price.py"]),
+}
+COMPARE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
+OPERATE = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd}
+NAMES = {"min": "max", "max": "min", "argmin": "argmax", "argmax": "argmin", "minimum": "maximum", "maximum": "minimum", "any": "all", "all": "any"}
+LIMITS = 90, 240  # seconds for the properties, and for the chapter or a test file
+
+
+class Mutator(ast.NodeTransformer):
+    "Makes the change number `wanted`, counting all that could be made; with none wanted it only counts."
+
+    def __init__(self, wanted=None):
+        self.wanted, self.count, self.said = wanted, 0, ""
+
+    def chosen(self, node, what):
+        self.count += 1
+        if self.count - 1 == self.wanted:
+            self.said = f"line {node.lineno}: {what}"
+            return True
+        return False
+
+    def visit_Raise(self, node):  # what an error says is not at stake
+        return node
+
+    def visit_FunctionDef(self, node):
+        node.body = [self.visit(part) for part in node.body]
+        node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        return node
+
+    def visit_AnnAssign(self, node):
+        node.value = node.value and self.visit(node.value)
+        return node
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        if ast.unparse(node.func) == "warnings.warn":
+            return node
+        if name in NAMES and self.chosen(node, f"{name} -> {NAMES[name]}"):
+            setattr(node.func, "id" if isinstance(node.func, ast.Name) else "attr", NAMES[name])
+        return node
+
+    def visit_Compare(self, node):
+        self.generic_visit(node)
+        for i, op in enumerate(node.ops):
+            if type(op) in COMPARE and self.chosen(node, f"{ast.unparse(node)}: {type(op).__name__} -> {COMPARE[type(op)].__name__}"):
+                node.ops[i] = COMPARE[type(op)]()
+        return node
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        if type(node.op) in OPERATE and self.chosen(node, f"{ast.unparse(node)}: {type(node.op).__name__} -> {OPERATE[type(node.op)].__name__}"):
+            node.op = OPERATE[type(node.op)]()
+        return node
+
+    visit_AugAssign = visit_BinOp
+
+    def visit_BoolOp(self, node):
+        self.generic_visit(node)
+        if self.chosen(node, f"{ast.unparse(node)}: and <-> or"):
+            node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+        return node
+
+    def visit_UnaryOp(self, node):
+        self.generic_visit(node)
+        if isinstance(node.op, (ast.Not, ast.USub, ast.Invert)) and self.chosen(node, f"{ast.unparse(node)}: without {type(node.op).__name__}"):
+            return node.operand
+        return node
+
+    def visit_Constant(self, node):
+        if type(node.value) in (int, float) and self.chosen(node, f"{node.value} -> {1 - node.value if node.value in (0, 1) else node.value + 1}"):
+            node.value = 1 - node.value if node.value in (0, 1) else node.value + 1
+        elif type(node.value) is bool and self.chosen(node, f"{node.value} -> {not node.value}"):
+            node.value = not node.value
+        return node
+
+    def visit_Slice(self, node):
+        self.generic_visit(node)
+        for end in ("lower", "upper"):
+            at = getattr(node, end)
+            if at is not None and not isinstance(at, ast.Constant) and self.chosen(at, f"{ast.unparse(at)} -> {ast.unparse(at)} + 1 in a slice"):
+                setattr(node, end, ast.BinOp(at, ast.Add(), ast.Constant(1)))
+        return node
+
+
+def mutant(source, wanted=None):
+    "The source with one change, what it is, and how many changes there are to choose from."
+    changed = Mutator(wanted)
+    tree = ast.fix_missing_locations(changed.visit(ast.parse(source)))
+    return ast.unparse(tree), changed.said, changed.count
+
+
+PROPERTIES = """
+import sys, warnings
+sys.path[:0] = [".", "tests", "site"]
+import test_properties as tests
+for part in sys.argv[1:]:
+    (name,) = [n for n in dir(tests) if n.startswith("test_") and part in n]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", RuntimeWarning)
+        getattr(tests, name)()
+"""
+CHAPTER = """
+import json, sys, warnings
+import matplotlib
+matplotlib.use("agg")
+sys.path.insert(0, ".")
+from importlib import import_module
+from IPython.core.inputtransformer2 import TransformerManager
+module = import_module(f"kxbook.{sys.argv[2]}")
+space = {"__name__": "__main__"}
+for cell in json.load(open(sys.argv[1]))["cells"]:
+    source = "".join(cell["source"])
+    head = [line for line in source.split("\\n") if line.startswith("#|")]
+    if cell["cell_type"] != "code" or any(word in " ".join(head) for word in ("slow", "eval: false", "default_exp", "label: fig")):
+        continue
+    if any("export" in line for line in head):
+        space.update({name: value for name, value in vars(module).items() if not name.startswith("__")})
+        continue
+    exec(compile(TransformerManager().transform_cell(source), "cell", "exec"), space)
+"""
+
+
+def run(command, copy, seconds, **variables):
+    "None if the command ends well, else why it does not."
+    env = os.environ | {"PYTHONPATH": str(copy), "HYPOTHESIS_PROFILE": "mutants", "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | variables
+    try:
+        done = subprocess.run(command, cwd=copy, env=env, timeout=seconds, capture_output=True, text=True)
+    except subprocess.TimeoutExpired:
+        return "takes too long"
+    return None if done.returncode == 0 else ((done.stderr.strip() or done.stdout.strip()).splitlines() or ["?"])[-1][:100]
+
+
+def stages(copy, module):
+    "The checks of a module, quick ones first: names and functions that say None or what is wrong."
+    chapter, properties, files = MODULES[module]
+    yield "properties", lambda: run([sys.executable, "-c", PROPERTIES, *properties], copy, LIMITS[0], NUMBA_DISABLE_JIT="1")
+    yield "chapter", lambda: run([sys.executable, "-c", CHAPTER, f"nbs/{chapter}.ipynb", module], copy, LIMITS[1])
+    for file in files:
+        name, _, words = file.partition(" -k ")
+        more = ["-k", words.strip("'")] if words else []
+        yield name, lambda n=name, m=more: run([sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", f"tests/{n}", *m], copy, LIMITS[1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--each", type=int, default=20, help="mutants of each module")
+    parser.add_argument("--only", default=",".join(MODULES), help="modules, with commas")
+    args = parser.parse_args()
+    killed = made = 0
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "book"
+        for name in ("kxbook", "nbs", "tests", "site"):
+            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        for name in ("pyproject.toml", "settings.ini"):
+            shutil.copy(ROOT / name, copy)
+        for module in args.only.split(","):
+            path = copy / "kxbook" / f"{module}.py"
+            source, rng, mine = path.read_text(encoding="utf-8"), random.Random(f"{args.seed} {module}"), 0
+            broken = [f"{name}: {why}" for name, check in stages(copy, module) if (why := check())]
+            if broken:
+                sys.exit(f"{module}: the tests fail without any mutant: {broken}")
+            total = mutant(source)[2]
+            chosen = sorted(rng.sample(range(total), min(args.each, total)))
+            for wanted in chosen:
+                text, said, _ = mutant(source, wanted)
+                path.write_text(text, encoding="utf-8")
+                start = time.monotonic()
+                by = next((f"{name}: {why}" for name, check in stages(copy, module) if (why := check())), None)
+                mine += by is not None
+                print(f"{module} {'killed  ' if by else 'SURVIVED'} {said}{f'   [{by}]' if by else ''} ({time.monotonic() - start:.0f} s)", flush=True)
+            path.write_text(source, encoding="utf-8")
+            print(f"{module}: {mine} of {len(chosen)} killed, out of {total} possible changes", flush=True)
+            killed, made = killed + mine, made + len(chosen)
+    print(f"{killed} of {made} killed: {killed / made:.0%}")
+    return killed < 0.85 * made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""The same seed gives the same tree: in every run, with any number of threads, in blocks of any size and for rows in any order.
+
+Sums of kernel values may differ in their last digits, by at most the relative error that a Gram calls its `precision`; labels and trees may not differ at all.
+"""
+
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
+from kxbook.gram import StreamedGram, as_gram
+from kxbook.grow import grow
+from kxbook.imm import kernel_imm
+from kxbook.kernel import gaussian, laplace, linear, quadratic
+from kxbook.kkmeans import kernel_kmeans, lloyd
+from kxbook.price import spectral_bound
+
+RUN = """
+import hashlib, warnings
+import numpy as np
+from kxbook import IMM, KernelExKMC, KernelIMM, KernelKMeans, KernelTree
+from kxbook.grow import grow
+from kxbook.imm import kernel_imm
+from kxbook.kernel import linear
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X = rng.integers(0, 12, size=(400, 3)) / 4 + rng.integers(0, 2, size=(400, 1)) * 3  # ties and copies
+found = []
+for Model, options in ((KernelKMeans, {}), (KernelKMeans, {"gram": "streamed"}), (KernelKMeans, {"gram": "nystroem", "rank": 30}), (KernelIMM, {}), (KernelExKMC, {"kernel": "laplace"}), (KernelTree, {}), (IMM, {})):
+    model = Model(3, random_state=7, **options).fit(X)
+    found.append(model.labels_.tobytes())
+    if Model is not KernelKMeans:
+        found.append(model.tree_.to_json().encode())
+Z = rng.normal(size=(25_000, 3)).round(2)  # enough for threads over the axes
+y = (Z[:, 0] > 0) * 2 + (Z[:, 1] > 0.5)
+found += [grow(Z, 1 - np.eye(4)[y], 6, bins=b).to_json().encode() for b in (None, 64)]
+found += [kernel_imm(Z, y, linear(), bins=b)[0].to_json().encode() for b in (None, 64)]
+print(hashlib.sha256(b"|".join(found)).hexdigest())
+"""
+
+
+def in_a_process(**variables):
+    return subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, check=True, env=os.environ | variables).stdout
+
+
+def test_runs_and_numbers_of_threads():
+    names = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"
+    settings = [dict.fromkeys(names, threads) | {"PYTHONHASHSEED": threads} for threads in "12"] + [dict.fromkeys(names[:3], "4")]
+    assert len({in_a_process(**s) for s in settings}) == 1
+
+
+def ties(n=120, d=2, seed=0):
+    "Points on a grid, with copies."
+    return np.random.default_rng(seed).integers(0, 5, size=(n, d)).astype(float)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_limits_of_threads_within_a_process(threads):
+    X = ties(300, 3)
+    with threadpool_limits(threads):
+        model = KernelExKMC(3, gram="streamed", random_state=0).fit(X)
+    assert model.tree_ == KernelExKMC(3, gram="streamed", random_state=0).fit(X).tree_
+
+
+@pytest.mark.parametrize("kernel", [gaussian(0.3), laplace(0.3), quadratic()], ids=lambda k: k.name)
+@pytest.mark.parametrize("block", [1, 7, 64, 1000])
+def test_blocks_of_any_size(kernel, block):
+    X, rng = np.random.default_rng(1).normal(size=(150, 3)), np.random.default_rng(2)
+    labels, K = rng.integers(3, size=150), np.abs(kernel(X))
+    whole, parts = StreamedGram(kernel, X), StreamedGram(kernel, X, block=block)
+    V = np.eye(3)[labels]
+    for gram in (parts, as_gram(kernel, X, "dense")):
+        assert (np.abs(whole.times(V) - gram.times(V)) <= whole.precision * (K @ V)).all()
+        assert (lloyd(whole, labels, 3).labels == lloyd(gram, labels, 3).labels).all()
+    assert (whole.times(V) == whole.times(V)).all()  # and the same blocks in the same order give the same digits
+
+
+def test_the_same_digits_twice():
+    X = np.random.default_rng(3).normal(size=(1300, 4))  # several blocks, in two threads
+    gram = StreamedGram(gaussian(0.2), X)
+    one, two = (kernel_kmeans(gram, 4, n_init=2, rng=np.random.default_rng(0)) for _ in range(2))
+    assert one.costs == two.costs and (one.labels == two.labels).all()
+    assert spectral_bound(gram, 4) == spectral_bound(gram, 4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("Model", [IMM, KernelIMM, KernelExKMC, KernelExpand, KernelTree])
+def test_ties_do_not_follow_the_order_of_rows(Model, seed):
+    rng, X = np.random.default_rng(seed), ties(seed=seed)
+    order = rng.permutation(len(X))
+    labels = np.r_[0, 1, 2, rng.integers(3, size=len(X) - 3)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        told = [Model(random_state=0).fit(X[o], reference_labels=labels[o]) for o in (slice(None), order)]
+        free = [Model(3, random_state=0).fit(X[o]) for o in (slice(None), order)]
+    for one, two in (told, free):
+        assert one.tree_.to_json() == two.tree_.to_json() and (one.labels_[order] == two.labels_).all()
+        assert np.isclose(one.cost_, two.cost_, rtol=1e-12) and np.isclose(one.reference_cost_, two.reference_cost_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"gram": "streamed"}, {"gram": "nystroem", "rank": 20}, {"kernel": "linear"}, {"init": "random", "n_init": 3}], ids=str)
+def test_clusters_do_not_follow_the_order_of_rows(options):
+    X, order = ties(200, 3), np.random.default_rng(0).permutation(200)
+    one, two = (KernelKMeans(4, random_state=3, **options).fit(X[o]) for o in (slice(None), order))
+    assert (one.labels_[order] == two.labels_).all() and one.inertia_ == two.inertia_
+
+
+def test_threads_over_the_axes_change_nothing():
+    X = np.random.default_rng(5).normal(size=(24_000, 4)).round(2)  # beyond 20 000 items there are two threads
+    y = (X[:, 0] > 0) * 2 + (X[:, 1] > 0.5)
+    few = np.random.default_rng(6).permutation(len(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for bins in (None, 100):
+            assert kernel_imm(X, y, linear(), bins=bins)[0] == kernel_imm(X[few], y[few], linear(), bins=bins)[0]
+            assert grow(X, 1 - np.eye(4)[y], 6, bins=bins) == grow(X[few], 1 - np.eye(4)[y[few]], 6, bins=bins)

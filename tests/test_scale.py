@@ -1,0 +1,198 @@
+"""Data in pieces: on Dask clusters, in files, and the same trees as in memory."""
+
+import os
+import threading
+import warnings
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
+from kxbook.scale import as_pieces, connect, in_pieces, parquet_pieces
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+
+FIELDS = ("axis", "lo", "hi", "left", "right", "label")
+
+
+def same(a, b):
+    return all(np.array_equal(getattr(a, f), getattr(b, f)) for f in FIELDS)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    X, y = make_blobs(3000, 3, centers=4, random_state=1)
+    return X, y.astype(int)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "linear"])
+@pytest.mark.parametrize("estimator", [KernelIMM, KernelExKMC, KernelExpand])
+def test_pieces_files_dask_and_memory_agree(blobs, estimator, kernel, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    X, y = blobs
+    np.save(tmp_path / "rows.npy", X)
+    pq.write_table(pa.table({f"c{i}": x for i, x in enumerate(X.T)}), tmp_path / "rows.parquet", row_group_size=900)
+    model = estimator(kernel=kernel, bins=64, gram="nystroem", random_state=0)
+    memory = clone(model).fit(X, reference_labels=y)
+    forms = {
+        "array": in_pieces(X, 700),
+        "map": in_pieces(np.load(tmp_path / "rows.npy", mmap_mode="r"), 1000),
+        "parquet": parquet_pieces(tmp_path / "rows.parquet"),
+        "dask": da.from_array(X, chunks=(1300, -1)),
+    }
+    for name, data in forms.items():
+        found = clone(model).fit(data, reference_labels=y)
+        assert same(found.tree_, memory.tree_), name
+        assert_array_equal(np.asarray(found.labels_), memory.labels_)
+        assert_allclose(found.feature_importances_, memory.feature_importances_, atol=1e-3)
+        assert_allclose(found.price_, memory.price_, rtol=1e-2)
+    assert list(forms["parquet"].names) == ["c0", "c1", "c2"]
+
+
+def test_imm_and_own_clusters(blobs):
+    X, _ = blobs
+    chunks = da.from_array(X, chunks=(1000, -1))
+    for model in (IMM(4, random_state=0), KernelExKMC(4, random_state=0)):
+        memory, far = clone(model).fit(X), clone(model).fit(chunks)
+        assert_allclose(far.reference_cost_, memory.reference_cost_, rtol=1e-3)
+        assert isinstance(far.labels_, da.Array) and isinstance(far.predict(chunks), da.Array)
+        assert_array_equal(far.predict(chunks).compute(), far.predict(X))
+        assert_array_equal(far.apply(chunks).compute(), far.apply(X))
+        c, d = memory.certificate(), far.certificate()
+        assert_allclose(c.one_cluster_price, d.one_cluster_price, rtol=1e-2)
+        assert d.price_upper >= d.price - 1e-9 and np.isnan(d.worst_case)
+        assert far.fit(X).certificate().proof  # a later fit in memory leaves nothing behind
+    near = KernelKMeans(4, random_state=0).fit(X)
+    far = KernelKMeans(4, random_state=0).fit(chunks)
+    again = KernelKMeans(4, gram="nystroem", init=far.labels_.compute(), random_state=0).fit(X)
+    assert far.inertia_ <= 1.01 * min(near.inertia_, again.inertia_)  # it stops a little early
+    assert_array_equal(far.predict(chunks).compute(), far.labels_.compute())
+    assert far.transform(X).shape == (3000, 4)
+
+
+def test_given_labels_as_a_dask_array_and_init(blobs):
+    X, y = blobs
+    chunks, labels = da.from_array(X, chunks=(1000, -1)), da.from_array(y, chunks=700)
+    a = KernelExpand(bins=32).fit(chunks, reference_labels=labels)
+    assert same(a.tree_, KernelExpand(bins=32).fit(chunks, reference_labels=y).tree_)
+    b = KernelKMeans(4, init=y, random_state=0).fit(chunks)
+    assert (b.labels_.compute() == y).mean() > 0.9
+
+
+def test_rare_values_outside_the_sample_get_bins(monkeypatch):
+    from kxbook import imm, scale
+
+    monkeypatch.setattr(imm, "SAMPLE", 500)
+    rng = np.random.default_rng(0)
+    X = np.c_[np.r_[np.zeros(9990), np.full(10, 7.0)], rng.normal(size=10_000)]
+    y = (X[:, 0] > 0).astype(int)
+    for data in (X, in_pieces(X, 1000), da.from_array(X, chunks=(3000, -1))):
+        model = KernelExpand(base="empty", bins=16).fit(data, reference_labels=y)
+        assert model.n_leaves_ == 2 and (np.asarray(model.labels_) == y).all()
+    assert len(scale.sampled(10_000)) == 500
+
+
+def test_an_end_that_is_a_value_is_consistent(monkeypatch):
+    from kxbook import imm
+
+    monkeypatch.setattr(imm, "SAMPLE", 300)
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 4000, size=(9000, 2)).astype(float)
+    y = (X[:, 0] > 1999).astype(int) + (X[:, 1] > 1500)
+    for data in (X, in_pieces(X, 1000)):
+        model = KernelExpand(base="empty", bins=64, max_leaves=12).fit(data, reference_labels=y)
+        counted = np.bincount(model.apply(X), minlength=model.n_leaves_)
+        assert (counted > 0).all()
+        assert_array_equal(np.asarray(model.labels_), model.predict(X))
+
+
+def test_bad_input(blobs):
+    X, y = blobs
+    chunks = da.from_array(X, chunks=(1000, -1))
+    with pytest.raises(ValueError, match="cannot take them in pieces"):
+        KernelTree(2).fit(chunks)
+    with pytest.raises(ValueError, match="sample_weight"):
+        KernelKMeans(2).fit(chunks, sample_weight=np.ones(3000))
+    with pytest.raises(ValueError, match="n_samples=5 should be >= n_clusters=8"):
+        KernelKMeans(8).fit(chunks[:5])
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        IMM(2).fit(chunks).predict(chunks[:, :2])
+    with pytest.raises(ValueError, match="must be integers"):
+        IMM().fit(chunks, reference_labels=y.astype(float))
+    with pytest.raises(ValueError, match="-1 for noise"):
+        IMM().fit(chunks, reference_labels=y - 1)
+    with pytest.raises(ValueError, match="numbers"):
+        as_pieces(da.from_array(np.array([["a"]])))
+    with pytest.raises(ValueError, match="2D"):
+        as_pieces(chunks[:, 0])
+    far = chunks.copy()
+    far = da.concatenate([far, da.from_array(np.array([[0.0, np.inf, 0.0]]))])
+    with pytest.raises(ValueError, match="row 3000, column 1"):
+        IMM(2).fit(far)
+
+
+def test_a_column_that_is_not_a_number_is_named(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"a": [1.0, 2.0], "b": ["x", "y"]}), tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="Column 'b' is string"):
+        parquet_pieces(tmp_path / "t.parquet")
+    assert parquet_pieces(tmp_path / "t.parquet", ["a"]).n == 2
+
+
+def test_no_scheduler():
+    with pytest.raises(ConnectionError, match="No Dask scheduler answers"):
+        connect("tcp://127.0.0.1:9", timeout=1)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    from distributed import Client, LocalCluster
+
+    with dask.config.set({"distributed.comm.timeouts.connect": "20s"}):
+        with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0) as cluster:
+            with Client(cluster) as client:
+                yield client
+
+
+def test_a_cluster_by_its_address(blobs, cluster):
+    X, y = blobs
+    chunks = da.from_array(X, chunks=(500, -1))
+    with connect(cluster.scheduler.address):
+        far = KernelExpand(bins=32, random_state=0).fit(chunks, reference_labels=y)
+    assert same(far.tree_, KernelExpand(bins=32, gram="nystroem", random_state=0).fit(X, reference_labels=y).tree_)
+
+
+def test_a_lost_worker_changes_nothing(blobs, cluster):
+    "One of two workers is killed when a number of tasks is done; the tree is the same."
+    from distributed.diagnostics.plugin import SchedulerPlugin
+
+    X, y = blobs
+    chunks = da.from_array(X, chunks=(300, -1))
+    settings = dict(bins=32, base="empty", max_leaves=9, random_state=0)
+    before = KernelExKMC(**settings).fit(chunks, reference_labels=y)
+    pids = cluster.run(os.getpid)
+    victim, done = next(iter(pids.values())), threading.Event()
+    scheduler = cluster.cluster.scheduler
+
+    class Killer(SchedulerPlugin):
+        count = 0
+
+        def transition(self, key, start, finish, *args, **kwargs):
+            Killer.count += finish == "memory"
+            if Killer.count >= 40 and not done.is_set():
+                done.set()
+                os.kill(victim, 9)
+
+    scheduler.add_plugin(Killer(), name="killer")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        after = KernelExKMC(**settings).fit(chunks, reference_labels=y)
+    assert done.is_set() and victim not in cluster.run(os.getpid).values()
+    assert same(before.tree_, after.tree_)
+    assert_allclose(after.cost_, before.cost_, rtol=1e-6)
