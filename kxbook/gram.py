@@ -423,7 +423,13 @@ def _enough(kernel: Kernel, X: NDArray, landmarks: NDArray, share: float) -> int
     "How many of the landmarks, from the first on, leave out at most a share of the kernel."
     K = kernel(landmarks)
     jitter = 1e-12 * np.trace(K) / len(K)
-    R = np.linalg.cholesky(K + jitter * np.eye(len(K)))
+    try:
+        R = np.linalg.cholesky(K + jitter * np.eye(len(K)))
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            f"rank={share} is a share of the kernel, which needs a positive semidefinite kernel. "
+            "Give a number of landmarks."
+        ) from None
     b = solve_triangular(R, kernel(landmarks, X), lower=True)
     diag = kernel.diag(X)
     left = 1 - np.cumsum((b**2).sum(1)) / diag.sum()

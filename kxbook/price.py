@@ -729,7 +729,12 @@ def certify(
     if indefinite:
         notes = [*notes, "The kernel is not positive semidefinite: there is no feature space."]
     lost = 0.0 if getattr(gram, "missing", None) is None else float(weights @ gram.missing)
-    if isinstance(gram, LowRankGram) and kernel.name != "linear":
+    if isinstance(gram, LowRankGram) and kernel.name != "linear" and indefinite:
+        notes, low = (
+            [*notes, "Costs are approximate: nothing is known about the kernel itself."],
+            -np.inf,
+        )
+    elif isinstance(gram, LowRankGram) and kernel.name != "linear":
         notes = [*notes, _approximate(gram, X, kernel, labels, weights, cost)]
     upper = (
         (cost + lost) / low

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
 from .estimators import SEMIDEFINITE, _generator, _warn_if_indefinite, importances
-from .gram import LowRankGram, choose_landmarks, feature_sums, nystroem_features
+from kxbook.gram import (
+    LowRankGram,
+    _tall_product,
+    choose_landmarks,
+    feature_sums,
+    nystroem_features,
+)
 from .grow import grow_from
 from kxbook.imm import (
     Column,
@@ -52,13 +58,22 @@ def _add(parts: Sequence):
     return sum(parts[1:], parts[0])
 
 
+def _plus(a, b):
+    return _add([a, b])
+
+
+def _call(f: Callable, *parts):
+    "f of the parts of a piece; those that are functions are made now."
+    return f(*(part() if callable(part) else part for part in parts))
+
+
 def _nbytes(value: object) -> int:
     "Bytes in arrays, and in tuples and lists of them."
     if isinstance(value, (tuple, list)):
         return sum(map(_nbytes, value))
     return int(np.asarray(value).nbytes)
 
-
+# %% ../nbs/16_scale.ipynb #78b0b3eb
 @dataclass
 class Pieces:
     "Rows of a table in pieces on this machine, which need not fit into its memory."
@@ -80,11 +95,8 @@ class Pieces:
         return self.pieces
 
     def _map(self, f: Callable, states: tuple) -> list:
-        def one(given: tuple) -> object:
-            return f(*(part() if callable(part) else part for part in given))
-
         with ThreadPoolExecutor(2) as pool:
-            return list(pool.map(one, zip(*states)))
+            return list(pool.map(partial(_call, f), *states))
 
     def each(self, f: Callable, *states: list) -> list:
         "f of every piece of the given states, kept where the piece is."
@@ -95,8 +107,9 @@ class Pieces:
         return self._map(f, states)
 
     def total(self, f: Callable, *states: list):
-        "The sum of f over the pieces."
-        return _add(self._map(f, states))
+        "The sum of f over the pieces, each part added as it comes, in their order."
+        with ThreadPoolExecutor(2) as pool:
+            return reduce(_plus, pool.map(partial(_call, f), *states))
 
     def whole(self, state: list):
         "A state that has a number for every row, as one array."
@@ -116,14 +129,16 @@ class Pieces:
         starts = np.cumsum([0, *self.sizes])
         at = np.searchsorted(rows, starts)
         local = [rows[a:b] - start for a, b, start in zip(at, at[1:], starts)]
-        return np.concatenate(self.gather(_rows_of, self.X, local))
+        some = [i for i, index in enumerate(local) if len(index)]
+        states = [self.X[i] for i in some], [local[i] for i in some]
+        return np.concatenate(self.gather(_rows_of, *states))
 
 
 def _rows_of(x: NDArray, index: NDArray) -> NDArray:
     "Some rows of a piece."
     return np.asarray(x, dtype=float)[index]
 
-
+# %% ../nbs/16_scale.ipynb #39ffb4c8
 def in_pieces(
     X: ArrayLike,  # (n, d) an array, or a memory map
     rows: int = 1 << 16,  # rows of a piece
@@ -132,6 +147,13 @@ def in_pieces(
     n, d = X.shape
     cut = [slice(i, min(i + rows, n)) for i in range(0, n, rows)]
     return Pieces([partial(X.__getitem__, c) for c in cut], [c.stop - c.start for c in cut], d)
+
+# %% ../nbs/16_scale.ipynb #e0a12bf3
+def _row_group(path: str | Path, names: list[str], i: int) -> NDArray:
+    from pyarrow.parquet import ParquetFile
+
+    table = ParquetFile(path).read_row_group(i, columns=names)
+    return np.column_stack([np.asarray(table[c], dtype=float) for c in names])
 
 
 def parquet_pieces(
@@ -150,12 +172,8 @@ def parquet_pieces(
                 f"Column {name!r} is {kind}, not a number. Leave it out: columns=..."
             )
 
-    def group(i: int) -> NDArray:
-        table = ParquetFile(path).read_row_group(i, columns=names)
-        return np.column_stack([np.asarray(table[c], dtype=float) for c in names])
-
     sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-    groups = [partial(group, i) for i, size in enumerate(sizes) if size]
+    groups = [partial(_row_group, path, names, i) for i, size in enumerate(sizes) if size]
     return Pieces(groups, [size for size in sizes if size], len(names), names)
 
 # %% ../nbs/16_scale.ipynb #5216fec9
@@ -251,7 +269,7 @@ def as_pieces(
         raise ValueError(f"X must be numbers. Got a Dask array of {X.dtype}.")
     return DaskPieces(list(X.to_delayed().ravel()), sizes, X.shape[1])
 
-
+# %% ../nbs/16_scale.ipynb #215cbe1e
 def connect(
     address: str,  # of a Dask scheduler, such as "tcp://10.0.0.7:8786"
     timeout: float = 10,  # seconds to wait for an answer
@@ -276,7 +294,7 @@ def _survey(x: NDArray, centre: NDArray) -> tuple:
     where = tuple(int(i) for i in bad[0]) if len(bad) else (-1, -1)
     return where, x.min(0), away.sum(0), (away**2).sum(0)
 
-
+# %% ../nbs/16_scale.ipynb #ab32a6d2
 def survey(
     pieces: Pieces,  # the data
     kernel_name: str = "",  # a kernel that needs values >= 0, if any
@@ -327,16 +345,18 @@ def _norms(z: NDArray) -> NDArray:
 
 def _lloyd_pass(z: NDArray, means: NDArray) -> tuple:
     "Sums, sizes and cost when each point of a piece goes to the nearest mean."
-    D, k = _to_means(z, means), len(means)
-    near, ones = D.argmin(1), np.ones(len(z))
-    sums = feature_sums(z, np.arange(len(z)), near, ones, k)
-    return sums, np.bincount(near, minlength=k), float(D.min(1).sum() + _norms(z).sum())
+    D, rows = _to_means(z, means), np.arange(len(z))
+    near = D.argmin(1)
+    V = np.zeros(D.shape, dtype=z.dtype)
+    V[rows, near] = 1
+    cost = float(D[rows, near].sum() + _norms(z).sum())
+    return _tall_product(z, V, None).T, np.bincount(near, minlength=len(means)), cost
 
 
 def _nearest(z: NDArray, means: NDArray) -> NDArray:
     return _to_means(z, means).argmin(1).astype(np.int32)
 
-
+# %% ../nbs/16_scale.ipynb #bde5f35e
 @dataclass
 class Features:
     "Features of all rows: kept between passes, or computed again in each."
@@ -357,7 +377,7 @@ def _after(f: Callable, first: Callable, x: NDArray, *rest):
     "f of the features of some rows."
     return f(first(np.asarray(x, dtype=float)), *rest)
 
-
+# %% ../nbs/16_scale.ipynb #038e09cc
 def lloyd_pieces(
     features: Features,  # the data
     means: NDArray,  # (k, r) where to begin
@@ -367,19 +387,19 @@ def lloyd_pieces(
     "Means, sizes of the clusters, and the cost before each pass."
     costs, sizes = [], np.zeros(len(means))
     with tqdm(disable=not verbose, unit=" passes", desc="kernel k-means") as bar:
-        while len(costs) <= max_iter:
+        while True:
             sums, sizes, cost = features.run("total", partial(_lloyd_pass, means=means))
             bar.set_postfix_str(f"cost {cost:.6g}")
             bar.update()
-            done = costs and costs[-1] - cost <= TOLERANCE * abs(costs[-1])
+            done = len(costs) > 0 and costs[-1] - cost <= TOLERANCE * abs(costs[-1])
             costs.append(cost)
-            if done:
+            if done or len(costs) > max_iter:
                 break
             full = np.maximum(sizes, 1)[:, None]
             means = np.where(sizes[:, None] > 0, sums / full, means)
     return means, sizes, costs
 
-# %% ../nbs/16_scale.ipynb #f6317a8a
+# %% ../nbs/16_scale.ipynb #cae4bf53
 def _start(features: Features, k: int, rng: np.random.Generator, init="auto") -> NDArray:
     "Means of the best clustering of a sample of rows, (k, r)."
     n, size = features.pieces.n, max(2000, min(40 * k, 5000))
@@ -389,7 +409,7 @@ def _start(features: Features, k: int, rng: np.random.Generator, init="auto") ->
     sums = feature_sums(Z, np.arange(len(Z)), found.labels, np.ones(len(Z)), k)
     return sums / np.maximum(np.bincount(found.labels, minlength=k), 1)[:, None]
 
-
+# %% ../nbs/16_scale.ipynb #a91970fa
 def features_of(
     pieces: Pieces,  # the data
     kernel: Kernel,  # the kernel
@@ -432,7 +452,7 @@ def _codes_of(x: NDArray, ends: list[NDArray], kind: str) -> tuple[NDArray, list
 def _distinct(x: NDArray, axes: list[int]) -> list[NDArray]:
     return [np.unique(np.asarray(x, dtype=float)[:, axis]) for axis in axes]
 
-
+# %% ../nbs/16_scale.ipynb #8099a086
 def code_pieces(
     pieces: Pieces,  # the data
     bins: int,  # most codes of a column
@@ -497,7 +517,7 @@ def _cost_sums(codes, Q, ends=None, *, ways: list, bins: int) -> tuple:
     found = [_on_the_way(codes, Q, ends, way) for way in ways]
     return tuple(bin_sums(rows, codes, Q, bins) for rows in found)
 
-
+# %% ../nbs/16_scale.ipynb #64800aa7
 def _ends_of(tree: Tree, x: NDArray) -> NDArray:
     "The node in which each row of a piece ends."
     return tree.nodes_of(x).astype(np.int32)
@@ -564,7 +584,7 @@ class _Counted:
         both = (found, other) if small == 1 else (other, found)
         return (ways[0], both[0]), (ways[1], both[1])
 
-
+# %% ../nbs/16_scale.ipynb #8201f497
 @dataclass
 class _Costed(_Counted):
     "Books of leaves by costs: a table of sums of costs, and counts, for every axis and bin."
@@ -603,16 +623,20 @@ def _settings(model, pieces: Pieces) -> tuple:
     if isinstance(gamma, str):
         gamma = 1 / (pieces.n_features * variance) if variance > 0 else 1.0
     kernel, rng = as_kernel(name, gamma), _generator(model.random_state)
+    model._indefinite = False
     if not (isinstance(name, str) and name in SEMIDEFINITE):
         some = np.sort(np.random.default_rng(0).choice(pieces.n, min(pieces.n, 300), False))
-        _warn_if_indefinite(kernel(pieces.take(some)), kernel.name)
+        found = kernel(pieces.take(some))
+        model._indefinite = _warn_if_indefinite(found, kernel.name)
     how = getattr(model, "gram", "auto"), getattr(model, "rank", 200)
     model.gamma_, model.n_features_in_ = kernel.gamma, pieces.n_features
+    for stale in ("feature_names_in_", "_points", "_items", "_features", "_base"):
+        vars(model).pop(stale, None)  # of an earlier fit in memory
     if pieces.names is not None:
         model.feature_names_in_ = np.array(pieces.names, dtype=object)
     return kernel, features_of(pieces, kernel, *how, mean, rng), rng, low
 
-
+# %% ../nbs/16_scale.ipynb #6b991538
 def _cluster(features: Features, k: int, rng, verbose: int, init="auto", **options) -> tuple:
     "Labels as a state, means, sizes and costs, by kernel k-means in pieces."
     if features.pieces.n < k:
@@ -620,10 +644,19 @@ def _cluster(features: Features, k: int, rng, verbose: int, init="auto", **optio
     if isinstance(init, str):
         means = _start(features, k, rng, init)
     else:
-        labels = features.pieces.split(init)
+        labels, found = _check_given(features.pieces, init)
+        if found > k:
+            raise ValueError(f"The 'init' parameter has {found} labels, for {k} clusters.")
         sums, sizes = features.run("total", partial(_label_sums, k=k), labels)
         means = sums / np.maximum(sizes, 1)[:, None]
     means, sizes, costs = lloyd_pieces(features, means, verbose=verbose, **options)
+    if len(costs) > options.get("max_iter", 300):
+        warnings.warn(
+            f"Kernel k-means stopped after {len(costs) - 1} passes before it converged. Increase "
+            "max_iter.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
     if (sizes == 0).any():
         warnings.warn(
             f"Number of distinct clusters ({(sizes > 0).sum()}) found smaller than n_clusters "
@@ -633,7 +666,7 @@ def _cluster(features: Features, k: int, rng, verbose: int, init="auto", **optio
         )
     return features.run("each", partial(_nearest, means=means)), means, sizes, costs
 
-
+# %% ../nbs/16_scale.ipynb #46d6cab8
 def fit_clusters(
     model,  # a KernelKMeans
     X: object,  # a Dask array, or pieces
@@ -652,7 +685,7 @@ def fit_clusters(
     model._gram, model._labels = LowRankGram(means, features.of), np.arange(len(means))
     model._weights = model._size = sizes.astype(float)
     model._q, model._precision = (means**2).sum(1), 1e-6
-    model._columns, model._indefinite, model._n_features_out = None, False, len(means)
+    model._columns, model._n_features_out = None, len(means)
     model.labels_ = pieces.whole(labels)
     return model
 
@@ -663,8 +696,23 @@ def nearest_means(
 ):
     "`KernelKMeans.predict` for data in pieces."
     check_is_fitted(model)
+    pieces = _matching(model, X)
+    return pieces.whole(pieces._map(partial(_place, model), (pieces.X,)))
+
+
+def _place(model, x: NDArray) -> NDArray:
+    return model._nearest(np.asarray(x, dtype=float))
+
+
+def _matching(model, X: object) -> Pieces:
+    "Data in pieces with as many columns as the model was fitted to."
     pieces = as_pieces(X)
-    return pieces.whole(pieces._map(model.predict, (pieces.X,)))
+    if pieces.n_features != model.n_features_in_:
+        raise ValueError(
+            f"X has {pieces.n_features} features, but {type(model).__name__} is expecting "
+            f"{model.n_features_in_} features as input."
+        )
+    return pieces
 
 # %% ../nbs/16_scale.ipynb #aef144fa
 def _label_sums(z: NDArray, label: NDArray, k: int) -> tuple[NDArray, NDArray]:
@@ -684,7 +732,7 @@ def _cost_of(features: Features, labels: list, k: int) -> tuple[float, NDArray]:
     means = sums / np.maximum(sizes, 1)[:, None]
     return features.run("total", partial(_label_cost, means=means), labels), means
 
-
+# %% ../nbs/16_scale.ipynb #73c9d146
 def _label_facts(label: NDArray) -> tuple[int, int, str]:
     label = np.asarray(label)
     numbers = label.dtype.kind in "iu"
@@ -717,7 +765,7 @@ def _check_given(pieces: Pieces, labels: object) -> tuple[list, int]:
 def _column_sums(x: NDArray, label: NDArray, k: int) -> tuple[NDArray, NDArray]:
     return _label_sums(np.asarray(x, dtype=float), label, k)
 
-
+# %% ../nbs/16_scale.ipynb #24bca0db
 def _imm_pieces(model, kernel: Kernel, pieces: Pieces, labels: list, k: int, low) -> tuple:
     "The tree of Kernel IMM, and the codes it used if others may use them too."
     surrogate = choose_surrogate(kernel, getattr(model, "surrogate", "auto"))
@@ -753,7 +801,7 @@ def _bins(model) -> int:
         )
     return 256 if model.bins == "auto" else model.bins
 
-# %% ../nbs/16_scale.ipynb #c18f97db
+# %% ../nbs/16_scale.ipynb #caae3d82
 def _largest(z: NDArray, means: NDArray) -> float:
     D = _to_means(z, means)
     return float((D - D.min(1, keepdims=True)).max())
@@ -801,7 +849,7 @@ def _node_sums(z: NDArray, ends: NDArray, m: int) -> tuple[NDArray, NDArray, NDA
 def _node_labels(ends: NDArray, label: NDArray, m: int, k: int) -> NDArray:
     return np.bincount(ends * k + label, minlength=m * k).reshape(m, k)
 
-
+# %% ../nbs/16_scale.ipynb #2bfc0126
 def fit_tree(
     model,  # an estimator that explains clusters by a tree
     X: object,  # a Dask array, or pieces
@@ -852,18 +900,17 @@ def apply_tree(
 ):
     "`predict` or `apply` for data in pieces: as a Dask array for one."
     check_is_fitted(model)
-    pieces = as_pieces(X)
-    if pieces.n_features != model.n_features_in_:
-        raise ValueError(
-            f"X has {pieces.n_features} features, but {type(model).__name__} is expecting "
-            f"{model.n_features_in_} features as input."
-        )
+    pieces = _matching(model, X)
     return pieces.whole(pieces._map(getattr(model.tree_, what), (pieces.X,)))
 
 # %% ../nbs/16_scale.ipynb #b51a5e5e
 def _squares(z: NDArray, mean: NDArray) -> NDArray:
     away = z - mean
     return away.T @ away
+
+
+def _no_labels(x: NDArray) -> NDArray:
+    return np.zeros(len(x), dtype=np.int32)
 
 
 def _left_out(z: NDArray, x: NDArray, kernel: Kernel) -> float:
@@ -879,11 +926,13 @@ def certify_pieces(
         raise ValueError(f"bound={bound!r} is for few rows in memory. Use 'spectral'.")
     kernel, features, k = model._pieces
     n = features.pieces.n
-    zeros = [np.zeros(size, dtype=np.int64) for size in features.pieces.sizes]
+    zeros = features.pieces.each(_no_labels, features.pieces.X)
     one, mean = _cost_of(features, zeros, 1)
     scatter = features.run("total", partial(_squares, mean=mean[0]))
     values = np.linalg.eigvalsh(scatter)[::-1][: k - 1]
-    noise = (1e-12 if kernel.name == "linear" else 1e-6) * k * one
+    noise = (
+        (1e-12 if kernel.name == "linear" else 1e-6) * k * (one + n * float((mean**2).sum()))
+    )
     lower = one - float(np.maximum(values, 0).sum()) - noise
     lost, notes = 0.0, ["The lines of the proof are not computed for data in pieces."]
     if kernel.name != "linear":
@@ -895,7 +944,15 @@ def certify_pieces(
             "against it is that of the upper end."
         )
     price, alone = model.price_, price_of(one, model.reference_cost_)
-    upper = (model.cost_ + lost) / lower if lower > 0 else float("inf")
+    upper = 1.0 if model.cost_ == 0 else float("inf")
+    if model._indefinite:
+        notes[1:] = [
+            "Costs are approximate, and the kernel is not positive semidefinite: nothing"
+        ]
+        notes[1] += " is known about the kernel itself."
+        lower = -float("inf")
+    elif lower > 0:
+        upper = (model.cost_ + lost) / lower
     costs = model.cost_, model.reference_cost_, price, lower, upper, alone
     line = (Line("cost(T)", model.cost_),)
     normal = normalised_price(price, alone)

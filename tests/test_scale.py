@@ -196,3 +196,67 @@ def test_a_lost_worker_changes_nothing(blobs, cluster):
     assert done.is_set() and victim not in cluster.run(os.getpid).values()
     assert same(before.tree_, after.tree_)
     assert_allclose(after.cost_, before.cost_, rtol=1e-6)
+
+
+def test_clusters_in_pieces_converge():
+    "From the same labels, kernel k-means in pieces ends about where it ends in memory."
+    Z = np.random.default_rng(0).normal(size=(400, 3))
+    model = KernelKMeans(6, kernel="linear", init=np.arange(400) % 6)
+    near, far = clone(model).fit(Z), clone(model).fit(in_pieces(Z, 50))
+    assert far.n_iter_ > 3 and abs(far.inertia_ / near.inertia_ - 1) < 0.02
+    with pytest.warns(UserWarning, match="before it converged"):
+        clone(model).set_params(max_iter=2).fit(in_pieces(Z, 50))
+    with pytest.raises(ValueError, match="has 6 labels, for 2 clusters"):
+        KernelKMeans(2, kernel="linear", init=np.arange(400) % 6).fit(in_pieces(Z, 50))
+
+
+def test_certificates_in_pieces_promise_no_more_than_they_know(blobs):
+    X, y = blobs
+    with pytest.warns(UserWarning, match="not positive semidefinite"):
+        model = KernelExpand(2, kernel="epsilon", base="empty", random_state=0).fit(in_pieces(X[:300], 70))
+    c = model.certificate()
+    assert c.price_upper == np.inf and "nothing is known" in " ".join(c.notes)
+    Y = np.random.default_rng(0).normal(size=(1000, 2)) * 0.01 + 1000
+    few = KernelExpand(1, kernel="quadratic", base="empty", random_state=0).fit(in_pieces(Y, 300))
+    away = ((Y - Y.mean(0)).astype(np.longdouble) ** 2).sum()
+    assert few.certificate().lower_bound <= 4e6 * float(away)  # about ‖x‖² times as much
+    same_rows = KernelExpand(1, base="empty").fit(in_pieces(np.ones((20, 2)), 7))
+    assert same_rows.certificate().price_upper >= 1
+
+
+def test_models_travel_and_leave_nothing_behind(blobs, tmp_path):
+    import pickle
+
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    X, y = blobs
+    pq.write_table(pa.table({f"c{i}": x for i, x in enumerate(X.T)}), tmp_path / "t.parquet")
+    model = KernelExpand(bins=32).fit(pd.DataFrame(X, columns=list("abc")), reference_labels=y)
+    model.fit(in_pieces(X, 1000), reference_labels=y)
+    assert not hasattr(model, "feature_names_in_") and not hasattr(model, "_points")
+    model.fit(parquet_pieces(tmp_path / "t.parquet"), reference_labels=y)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.certificate().cost == pytest.approx(model.cost_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clusters = KernelKMeans(4, random_state=0).fit(parquet_pieces(tmp_path / "t.parquet"))
+        assert_array_equal(clusters.predict(parquet_pieces(tmp_path / "t.parquet")), clusters.labels_)
+
+
+def test_only_the_pieces_that_are_needed_are_read(blobs):
+    X, _ = blobs
+    read = []
+
+    def piece(i):
+        read.append(i)
+        return X[i * 1000 : (i + 1) * 1000]
+
+    from functools import partial
+
+    from kxbook.scale import Pieces
+
+    pieces = Pieces([partial(piece, i) for i in range(3)], [1000] * 3, 3)
+    assert_array_equal(pieces.take(np.array([1500, 1501])), X[1500:1502])
+    assert read == [1]
