@@ -195,6 +195,9 @@ class Table:
     kept: dict[str, list[str]]  # texts of the columns that were asked for by name
 
 # %% ../nbs/19_cli.ipynb #3fb9dc2a
+_LARGEST = 1e150  # squares of larger numbers overflow
+
+
 def _missing_error(name: str, at: NDArray) -> UserError:
     lacks = f"{len(at)} values, the first" if len(at) > 1 else "a value"
     return UserError(
@@ -205,13 +208,13 @@ def _missing_error(name: str, at: NDArray) -> UserError:
 
 def _number_feature(name: str, x: NDArray, impute: str | None) -> tuple[list, list, str]:
     "The feature of a column of numbers with its values, or why it is left out."
-    missing, infinite, fill = np.isnan(x), np.flatnonzero(np.isinf(x)), None
+    missing, huge, fill = np.isnan(x), np.flatnonzero(np.abs(x) > _LARGEST), None
     if missing.all():
         return [], [], "empty"
-    if len(infinite):
+    if len(huge):
+        what = "infinite" if np.isinf(x[huge[0]]) else f"beyond ±{_LARGEST:g}"
         raise UserError(
-            f"Column '{shown(name)}' is infinite in row {infinite[0] + 1}. Leave it out with "
-            "--drop."
+            f"Column '{shown(name)}' is {what} in row {huge[0] + 1}. Leave it out with --drop."
         )
     if missing.any():
         if not impute:
