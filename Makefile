@@ -1,5 +1,8 @@
 # make test       set up .venv (first time) and run every test: notebooks and tests/
 # make test-all   the same, and the slow cells
+# make coverage   the same, and the share of the package's lines that it runs, which must be 95% or more
+# make test-matrix  the tests of the package with other Pythons, the oldest and the newest libraries
+# make trust      all that takes hours, with its counts, into tests/trust.json; one part: make trust ONLY=fuzz
 # make book       render the book
 # make lab        JupyterLab on the notebooks; options: make lab LAB="--no-browser --allow-root"
 # make bench      measure speed, memory and quality beside others, into benchmarks/results.json; one suite: make bench ONLY=sums
@@ -10,12 +13,26 @@
 PYTHON ?= python3
 BIN    := .venv/bin
 
-.PHONY: test test-all book lab bench sync picture clean
+.PHONY: test test-all coverage test-matrix trust book lab bench sync picture clean
 test: .venv/ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m $(COVERED)pytest
 
 test-all: test
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m $(COVERED)pytest -m slow
+
+# Compiled functions cannot be watched, so the properties of their modules run once more without compilation.
+coverage: .venv/ready
+	$(BIN)/python -m coverage erase
+	$(MAKE) test-all COVERED="coverage run -m "
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests/test_properties.py -k "imm or codes or sweep or growth or monotone or two_leaves"
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report --show-missing --skip-covered --fail-under=95
+
+test-matrix: .venv/ready
+	$(BIN)/python tests/matrix.py
+
+trust: .venv/ready
+	$(BIN)/python tests/trust.py $(ONLY)
 
 # Nothing has changed: nothing to do but to say where the book is.
 book: _book/index.html
@@ -51,4 +68,4 @@ picture: .venv/ready
 	@touch $@
 
 clean:
-	rm -rf .venv _book .book build dist *.egg-info .pytest_cache .hypothesis
+	rm -rf .venv .matrix .coverage* _book .book build dist *.egg-info .pytest_cache .hypothesis

@@ -126,8 +126,9 @@ PROPERTIES = """
 import sys, warnings
 sys.path[:0] = [".", "tests", "site"]
 import test_properties as tests
-for part in sys.argv[1:]:
-    (name,) = [n for n in dir(tests) if n.startswith("test_") and part in n]
+names = [name for name in dir(tests) if name.startswith("test_") and any(part in name for part in sys.argv[1:])]
+assert all(any(part in name for name in names) for part in sys.argv[1:])
+for name in names:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", RuntimeWarning)

@@ -1,0 +1,108 @@
+"""How far is it tested? What takes too long for every change, with the counts it ends in: `make trust`, or one part of it, `make trust ONLY=fuzz`.
+
+    checks      scikit-learn's own checks of all estimators                    seconds
+    properties  the long profile of test_properties.py                        an hour
+    fuzz        a million changed inputs for what reads                       minutes
+    mutants     changes of the code that some test should notice              hours
+    coverage    lines of the package that notebooks and tests together run    half an hour
+    matrix      other Pythons, the oldest and the newest libraries            an hour
+
+The counts go to trust.json with date, command and machine, and the book shows them. A part whose tests fail is not recorded.
+"""
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+INPUTS = 200_000  # for each of the five readers
+
+
+def run(command, **variables):
+    "What the command prints, which is shown too; it must succeed. `python` is the one that runs this."
+    print(f"$ {' '.join(f'{k}={v}' for k, v in variables.items())} {command}", flush=True)
+    words = [sys.executable if word == "python" else word for word in command.split()]
+    lines = []
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | variables) as process:
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            lines.append(line)
+    if process.returncode:
+        sys.exit(f"{command} failed")
+    return "".join(lines)
+
+
+def passed(text):
+    return int(re.search(r"(\d+) passed", text)[1])
+
+
+def checks():
+    text = run("python -m pytest -v tests/test_estimators.py -k scikit_learn_checks")
+    names = re.findall(r"PASSED tests/test_estimators.py::test_scikit_learn_checks\[(\w+)\(", text)
+    return [{"estimator": name, "checks passed": names.count(name)} for name in dict.fromkeys(sorted(names))]
+
+
+def properties():
+    text = run("python -m pytest --hypothesis-show-statistics tests/test_properties.py", HYPOTHESIS_PROFILE="long")
+    tried = re.findall(r"(\d+) passing examples, (\d+) failing examples, (\d+) invalid", text)
+    return [{"properties": passed(text), "examples": sum(int(good) for good, _, _ in tried), "failures": sum(int(bad) for _, bad, _ in tried)}]
+
+
+def fuzz():
+    text = run("python -m pytest -v tests/test_fuzz.py -k changed_inputs", FUZZ=str(INPUTS))
+    names = re.findall(r"PASSED tests/test_fuzz.py::test_changed_inputs\[(\w+)\]", text)
+    return [{"reader": name, "inputs": INPUTS} for name in sorted(names)]
+
+
+def mutants():
+    text = run("python tests/mutants.py --each 40")
+    counts = re.findall(r"^(\w+): (\d+) of (\d+) killed, out of (\d+)", text, re.M)
+    survived = re.findall(r"^(\w+) SURVIVED line \d+: (.*) \(\d+ s\)$", text, re.M)
+    return [{"module": m, "changes": int(n), "noticed": int(k), "possible": int(total), "not noticed": [what for name, what in survived if name == m]} for m, k, n, total in counts]
+
+
+def coverage():
+    run("make coverage")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "coverage.json"
+        run(f"python -m coverage json -q -o {path}")
+        files = json.loads(path.read_text(encoding="utf-8"))["files"]
+    rows = [{"module": Path(name).stem, "lines": f["summary"]["num_statements"], "run": f["summary"]["covered_lines"]} for name, f in sorted(files.items())]
+    return [row for row in rows if row["lines"]]
+
+
+def matrix():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "matrix.json"
+        run(f"python tests/matrix.py --outcome {path}")
+        return json.loads(path.read_text(encoding="utf-8"))
+
+
+PARTS = {part.__name__: part for part in (checks, properties, fuzz, mutants, coverage, matrix)}
+
+
+def main(names):
+    unknown = set(names) - set(PARTS)
+    if unknown:
+        sys.exit(f"No such part: {', '.join(sorted(unknown))}. There are {', '.join(PARTS)}.")
+    path = ROOT / "tests" / "trust.json"
+    for name in names or PARTS:
+        start = time.monotonic()
+        rows = PARTS[name]()
+        results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        about = f"{os.cpu_count()} cores, Python {platform.python_version()}, hypothesis {version('hypothesis')}, scikit-learn {version('scikit-learn')}"
+        results[name] = {"date": date.today().isoformat(), "command": f"make trust ONLY={name}", "minutes": round((time.monotonic() - start) / 60, 1), "with": about, "rows": rows}
+        path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        print(*rows, sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
