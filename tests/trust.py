@@ -65,8 +65,11 @@ def fuzz():
 def mutants():
     text = run("python tests/mutants.py --each 40")
     counts = re.findall(r"^(\w+): (\d+) of (\d+) killed, out of (\d+)", text, re.M)
-    survived = re.findall(r"^(\w+) SURVIVED line \d+: (.*) \(\d+ s\)$", text, re.M)
-    return [{"module": m, "changes": int(n), "noticed": int(k), "possible": int(total), "not noticed": [what for name, what in survived if name == m]} for m, k, n, total in counts]
+    survived = re.findall(r"^(\w+) SURVIVED line \d+: (.*)   \[(.*)\] \(\d+ s\)$", text, re.M)
+    return [
+        {"module": m, "possible changes": int(total), "made": int(n), "noticed": int(k), "not noticed": [{"change": what, "why": why} for name, what, why in survived if name == m]}
+        for m, k, n, total in counts
+    ]
 
 
 def coverage():
