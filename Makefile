@@ -51,4 +51,4 @@ picture: .venv/ready
 	@touch $@
 
 clean:
-	rm -rf .venv _book .book build dist *.egg-info .pytest_cache .hypothesis
+	rm -rf .venv _book .book build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

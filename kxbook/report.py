@@ -28,8 +28,8 @@ from .gram import Gram, LowRankGram, as_gram
 from .grow import grow
 from .kernel import as_kernel, check_points
 from .price import Certificate, price_of
-from .surrogate import choose_surrogate
 from .search import KernelTree
+from .surrogate import choose_surrogate
 from .tree import Tree, _digits, _walk, build_tree, region
 
 # %% auto #0
