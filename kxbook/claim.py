@@ -75,10 +75,12 @@ def _refs(text: str) -> set[str]:
 # %% ../nbs/00_claim.ipynb #76f003be
 def _divs(text: str) -> Iterator[tuple[str, str]]:
     "Attributes and body of each outermost fenced block of a markdown cell."
-    depth, attrs, body = 0, "", []
+    depth, attrs = 0, ""
+    body: list[str] = []
     for line in _CODE.sub("", text).splitlines():
         fence = re.fullmatch(r":{3,}\s*(\{.*\})?\s*", line)
-        depth += bool(fence) and (1 if fence[1] else -1)
+        if fence:
+            depth += 1 if fence[1] else -1
         if fence and depth > 1 and re.match(rf"\{{#({'|'.join(PREFIXES)})-", fence[1] or ""):
             raise ValueError(f"the statement {fence[1]} stands inside another block")
         if fence and fence[1] and depth == 1:
@@ -94,14 +96,14 @@ def _divs(text: str) -> Iterator[tuple[str, str]]:
 def _claims(node: ast.AST, runs: bool = True) -> Iterator[tuple[ast.Call, list, bool]]:
     "Each `with claim(...)` below `node`, its body, and whether it is sure to run and to be heard."
     for child in ast.iter_child_nodes(node):
-        items = child.items if isinstance(child, ast.With) else []
+        items, body = (child.items, child.body) if isinstance(child, ast.With) else ([], [])
         found = [i.context_expr for i in items if isinstance(i.context_expr, ast.Call)]
         calls = {getattr(c.func, "id", getattr(c.func, "attr", "")): c for c in found}
         if "expect_fail" in calls:
             continue
         heard = runs and "suppress" not in calls
         if "claim" in calls:
-            yield calls["claim"], child.body, heard
+            yield calls["claim"], body, heard
         yield from _claims(child, heard and isinstance(child, ast.With | ast.For))
 
 
@@ -178,7 +180,7 @@ def _enter_code(ledger: Ledger, source: str, where: str) -> None:
         )
         try:
             id, kind, uses = (
-                ast.literal_eval(args[a]) if a in args else () for a in ("id", "kind", "uses")
+                ast.literal_eval(args.get(a, "()")) for a in ("id", "kind", "uses")
             )
         except ValueError:
             ledger.problems.append(

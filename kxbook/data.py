@@ -9,7 +9,6 @@ __all__ = ['BENCHMARKS', 'load_pathbased', 'load_aggregation', 'load_flame', 'lo
 # %% ../nbs/01_data.ipynb #0e7e1f6f
 from importlib.resources import files
 from itertools import combinations
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,9 @@ from sklearn import datasets
 from sklearn.utils import Bunch
 
 # %% ../nbs/01_data.ipynb #5f4cb729
-def _shapes(name: str, description: str, return_X_y: bool) -> Bunch | tuple[NDArray, NDArray]:
+def _shapes(
+    name: str, description: str | None, return_X_y: bool
+) -> Bunch | tuple[NDArray, NDArray]:
     "Read one of the shipped files: columns x, y, label."
     path = files("kxbook") / "datasets" / f"{name}.csv"
     with path.open() as f:
@@ -95,7 +96,7 @@ def exkmc_line(
     eps: float = 0.1,  # distance of every point from its cluster's centre, in (0, 1/2)
 ) -> tuple[NDArray, NDArray]:
     "Clusters at -1, 0, 1 on a line, half of each `eps` to either side; points and labels."
-    if not isinstance(n, Integral) or n < 6 or n % 6:
+    if not isinstance(n, (int, np.integer)) or n < 6 or n % 6:
         raise ValueError(
             "The 'n' parameter of exkmc_line must be a positive multiple of 6. "
             f"Got {n!r} instead."
@@ -114,7 +115,7 @@ def quadratic_xor(
     repeats: int = 1,  # how often each corner occurs
 ) -> tuple[NDArray, NDArray]:
     "The corners (±1, ±1), opposite ones sharing a label: (4 · repeats, 2) points and labels."
-    if not isinstance(repeats, Integral) or repeats < 1:
+    if not isinstance(repeats, (int, np.integer)) or repeats < 1:
         raise ValueError(
             "The 'repeats' parameter of quadratic_xor must be an int >= 1. "
             f"Got {repeats!r} instead."

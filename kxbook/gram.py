@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Event, Lock
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -148,15 +149,15 @@ class DenseGram(Gram):
 # %% ../nbs/03_gram.ipynb #f772c624
 def _gaussian_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[Callable, Callable]:
     "How to prepare points, and how to write exp(-γ‖x - y‖²) of two prepared ranges to a buffer."
-    shift = X.mean(0)
+    shift, root = X.mean(0), np.sqrt(dict(kernel.params)["gamma"])
 
     def fold(Y: NDArray) -> tuple[NDArray, NDArray]:
-        u = np.sqrt(kernel.gamma) * (Y - shift)
+        u = root * (Y - shift)
         norm, one = (u**2).sum(1, keepdims=True), np.ones((len(u), 1))
         left, right = np.hstack([2 * u, -norm, -one]), np.hstack([u, one, norm])
         return left.astype(dtype), right.astype(dtype)
 
-    def block(left: tuple, right: tuple, out: NDArray) -> None:
+    def block(left: Sequence[NDArray], right: Sequence[NDArray], out: NDArray) -> None:
         np.matmul(left[0], right[1].T, out=out)
         np.exp(out, out=out)
 
@@ -171,13 +172,13 @@ def _kernel_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[Callabl
     def fold(Y: NDArray) -> tuple[NDArray]:
         return (Y,)
 
-    def block(left: tuple, right: tuple, out: NDArray) -> None:
-        if kernel.factor is None:
+    def block(left: Sequence[NDArray], right: Sequence[NDArray], out: NDArray) -> None:
+        if kernel.whole is not None:
             out[...] = kernel.whole(left[0], right[0], **params)
-            return
-        out[...] = kernel.factor(left[0][:, :1], right[0][:, 0], **params)
-        for s, t in zip(left[0].T[1:], right[0].T[1:]):
-            combine(out, kernel.factor(s[:, None], t, **params), out=out)
+        elif kernel.factor is not None:
+            out[...] = kernel.factor(left[0][:, :1], right[0][:, 0], **params)
+            for s, t in zip(left[0].T[1:], right[0].T[1:]):
+                combine(out, kernel.factor(s[:, None], t, **params), out=out)
 
     return fold, block
 
@@ -205,8 +206,8 @@ one_blas_thread = _OneBlasThread()  # a context for code that has threads of its
 
 # %% ../nbs/03_gram.ipynb #013c4fa9
 def _stream(
-    rows: tuple,
-    columns: tuple,
+    rows: Sequence[NDArray],
+    columns: Sequence[NDArray],
     fill: Callable,
     V: NDArray,
     block: int,
@@ -235,7 +236,8 @@ def _stream(
 
     with one_blas_thread, ThreadPoolExecutor(2) as pool:
         try:
-            return sum(pool.map(work, [tasks[0::2], tasks[1::2]]))
+            one, other = pool.map(work, [tasks[0::2], tasks[1::2]])
+            return one + other
         finally:
             stop.set()
 
@@ -446,25 +448,26 @@ def choose_landmarks(
     "Landmarks, (r, d), all different."
     if np.ndim(rank) == 2:
         return np.unique(kernel.check(rank), axis=0)
-    if np.ndim(rank) or not (0 < rank < 1 or rank == int(rank) >= 1):
+    number = cast("float", rank)
+    if np.ndim(rank) or not (0 < number < 1 or number == int(number) >= 1):
         raise ValueError(
             "The 'rank' parameter must be a number of landmarks, a share of the kernel between "
             f"0 and 1 that may be lost, or an array of landmarks. Got {rank!r} instead."
         )
     rng = np.random.default_rng(0) if rng is None else rng
-    most = min(MOST_LANDMARKS if rank < 1 else int(rank), len(X))
+    most = min(MOST_LANDMARKS if number < 1 else int(number), len(X))
     if spread:
         pool = X if len(X) <= POOL else X[rng.choice(len(X), POOL, replace=False)]
         found = pool[_spread(kernel, pool, most, rng)]
     else:
         found = X[rng.choice(len(X), most, replace=False)]
-    if rank < 1:
+    if number < 1:
         found = found[np.sort(np.unique(found, axis=0, return_index=True)[1])]
         some = X[rng.choice(len(X), min(1000, len(X)), replace=False)]
-        enough = _enough(kernel, some, found, float(rank))
+        enough = _enough(kernel, some, found, float(number))
         if enough == len(found) == MOST_LANDMARKS:
             warnings.warn(
-                f"{MOST_LANDMARKS} landmarks leave out more than rank={rank} of the kernel.",
+                f"{MOST_LANDMARKS} landmarks leave out more than rank={number} of the kernel.",
                 stacklevel=3,
             )
         found = found[:enough]
@@ -482,7 +485,7 @@ def _shifted(Y: ArrayLike, shift: NDArray) -> NDArray:
 
 def nystroem_gram(
     X: NDArray,  # (n, d) points
-    features: Callable,  # from `nystroem_features`, with all but the points given
+    features: partial[NDArray],  # `nystroem_features` with all but the points given
 ) -> LowRankGram:
     "The points by their Nyström features, and what of the kernel these leave out."
     gram = LowRankGram(features(X), features)

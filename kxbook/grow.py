@@ -50,12 +50,14 @@ class _Sorted(_Books):
         leaves = self._leaves(tree).items()
         return {leaf: (rows, self._kept(orders, rows)[0]) for leaf, rows in leaves}
 
-    def _kept(self, orders: list[NDArray], rows: NDArray) -> tuple[list, list]:
+    def _kept(
+        self, orders: list[NDArray], rows: NDArray
+    ) -> tuple[list[NDArray], list[NDArray]]:
         "The orders of some points, and of the others."
         inside = np.zeros(len(self.X), dtype=bool)
         inside[rows] = True
         parts = _threads(lambda o: (o[inside[o]], o[~inside[o]]), orders, len(orders[0]))
-        return tuple(map(list, zip(*parts)))
+        return [kept for kept, _ in parts], [left for _, left in parts]
 
     def divide(self, state: tuple, axis: int, first: int, last: int) -> tuple:
         left, right = self._sides(state[0], axis, first, last)
@@ -195,7 +197,7 @@ def grow_from(
                 "leaf is worth splitting.",
                 stacklevel=3,
             )
-        if chosen is None:
+        if chosen is None or chosen.cut is None:
             break
         axis, first, last = chosen.cut
         lo, hi = columns[axis].lo[first], columns[axis].hi[last]
@@ -209,7 +211,9 @@ def grow_from(
     label = {}
     for leaf in leaves:
         size, totals = books.totals(leaf.state)
-        label[leaf.node] = int(totals.argmin() if size else tree.label[leaf.node])
+        label[leaf.node] = int(
+            totals.argmin() if size or tree is None else tree.label[leaf.node]
+        )
     return build_tree(nodes, label, len(columns))
 
 # %% ../nbs/10_grow.ipynb #e9d32cc3

@@ -106,10 +106,11 @@ def divide_column(
     extra = np.empty(0) if extra is None else np.unique(extra)
     data = np.sort(x)
     new = np.r_[True, data[1:] != data[:-1]]
-    binned = bins is not None and new.sum() > bins
+    most = len(x) if bins is None else bins
+    binned = new.sum() > most
     last = data[new]  # the last value of each code
     if binned:
-        last = data[np.ceil(np.arange(1, bins + 1) * (len(x) / bins)).astype(int) - 1]
+        last = data[np.ceil(np.arange(1, most + 1) * (len(x) / most)).astype(int) - 1]
     if len(extra) or binned:
         before = data[np.maximum(np.searchsorted(data, extra) - 1, 0)]
         last = np.unique(np.r_[last, extra, before])
@@ -134,9 +135,11 @@ def encode(
 ) -> Column:
     "The codes of a column, and the ends of intervals at each code."
     x = np.ascontiguousarray(x, dtype=float)
-    some = x if bins is None else x[sampled(len(x))]
-    if len(some) < len(x) and len(np.unique(some)) <= bins:  # rare values may not be among them
-        some = np.unique(x)
+    some = x
+    if bins is not None and len(x) > SAMPLE:
+        some = x[sampled(len(x))]
+        if len(np.unique(some)) <= bins:  # rare values may not be among them
+            some = np.unique(x)
     column = divide_column(some, bins, extra)
     return column.given(*code_of(x, column.hi[:-1]))
 
@@ -410,16 +413,18 @@ def _best_threshold(
     "The axis and threshold with the fewest mistakes; None if the centres coincide."
 
     def best(axis: int) -> tuple:
+        code, label, count = books.items(state, axis)
+        Phi, mu, peaks = features(axis)
         gaps = columns[axis].gaps
-        return _fewest(*books.items(state, axis), *features(axis), gaps, here, midpoints)
+        return _fewest(code, label, count, Phi, mu, peaks, gaps, here, midpoints)
 
     found = _threads(best, range(len(columns)), size)
     chosen = None
     for axis, result in enumerate(found):
         if result[4] < 0:
             continue
-        best = (np.inf, 0.0) if chosen is None else chosen[1][:2]
-        if result[0] < best[0] or (result[0] == best[0] and result[1] > best[1] + 1e-12):
+        least, wide = (np.inf, 0.0) if chosen is None else chosen[1][:2]
+        if result[0] < least or (result[0] == least and result[1] > wide + 1e-12):
             chosen = axis, result
     return chosen
 
@@ -468,7 +473,8 @@ def kernel_imm(
     "The tree of Kernel IMM for given clusters, and what it did at each inner node."
     X, surrogate = check_points(X), choose_surrogate(kernel, surrogate)
     rows, label, count, k = _items(np.asarray(counts))
-    size, shifts, seen = np.bincount(label, count, k), axis_shifts(X, shift), {}
+    size, shifts = np.bincount(label, count, k), axis_shifts(X, shift)
+    seen: dict[int, tuple[NDArray, NDArray, NDArray]] = {}
 
     def mean(of: NDArray) -> NDArray:
         return np.bincount(label, count * of[rows], k) / size

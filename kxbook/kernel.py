@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +35,7 @@ def is_psd(
     "Whether a matrix is symmetric without an eigenvalue below zero by more than rounding explains."
     K = np.asarray(K, dtype=float)
     slack = 10 * len(K) * np.finfo(float).eps * np.linalg.norm(K, 2)
-    return bool(np.allclose(K, K.T, atol=slack)) and lowest_eigenvalue(K) >= -slack
+    return bool(np.allclose(K, K.T, atol=slack) and lowest_eigenvalue(K) >= -slack)
 
 # %% ../nbs/02_kernel.ipynb #0e0017d8
 @dataclass(frozen=True, repr=False)
@@ -45,7 +46,7 @@ class Kernel:
     combine: str | None = None  # "product" or "sum" over the axes; None without factors
     factor: Callable | None = None  # (s, t, **params) -> values at coordinates s and t
     whole: Callable | None = None  # (X, Y, **params) -> (n, m) matrix, where there is no factor
-    params: tuple[tuple[str, object], ...] = ()  # names and values of its parameters
+    params: tuple[tuple[str, Any], ...] = ()  # names and values of its parameters
     nonnegative: bool = False  # whether it is defined for coordinates >= 0 only
 
     def __post_init__(self) -> None:
@@ -168,6 +169,7 @@ def _combined_matrix(kernel: Kernel, X: NDArray, Y: NDArray) -> NDArray:
 
 def _whole_matrix(kernel: Kernel, X: NDArray, Y: NDArray) -> NDArray:
     "From the function of whole points, which must return a matrix."
+    assert kernel.whole is not None  # as it has no factor
     K = np.asarray(kernel.whole(X, Y, **dict(kernel.params)), dtype=float)
     if K.shape != (len(X), len(Y)):
         raise ValueError(
@@ -202,7 +204,7 @@ def _profile(s, t, h):
 
 def _check_positive(caller: str, name: str, value: object) -> float:
     "A positive finite number, or an error."
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise ValueError(
             f"The {name!r} parameter of {caller} must be a float in the range (0.0, inf). "
             f"Got {value!r} instead."
@@ -333,7 +335,7 @@ def epsilon(
     )
 
 # %% ../nbs/02_kernel.ipynb #1069d89e
-KERNELS = {  # what a kernel can be called
+KERNELS: dict[str, Callable[..., Kernel]] = {  # what a kernel can be called
     "gaussian": gaussian,
     "laplace": laplace,
     "linear": linear,
@@ -372,7 +374,7 @@ def as_kernel(
     "The kernel that is meant."
     if isinstance(kernel, Kernel):
         return kernel
-    if any(kernel is make for make in KERNELS.values()):
+    if callable(kernel) and any(kernel is make for make in KERNELS.values()):
         raise ValueError(
             f"The 'kernel' parameter is a function that makes kernels: call {kernel.__name__}()."
         )

@@ -78,7 +78,9 @@ def _changes(old: NDArray, new: NDArray, weights: NDArray, k: int) -> NDArray:
     return V
 
 # %% ../nbs/04_kkmeans.ipynb #281134b2
-def _look(gram: Gram, sums: NDArray, size: NDArray, q: NDArray, labels: NDArray) -> tuple:
+def _look(
+    gram: Gram, sums: NDArray, size: NDArray, q: NDArray, labels: NDArray
+) -> tuple[NDArray, NDArray, NDArray]:
     "Distances to the own means, what of them may be rounding, and the nearest means."
     n = gram.n
     own, error, near = np.empty(n), np.empty(n), np.empty(n, dtype=int)
@@ -103,7 +105,8 @@ def lloyd(
     "Kernel k-means from given labels: passes until nothing changes."
     labels = np.array(labels)
     weights = np.ones(gram.n) if weights is None else weights
-    costs, converged, before = [], False, None
+    costs, converged = [], False
+    before: Clustering | None = None
     if tell:
         tell(np.nan, gram.n**2)
     sums = gram.cluster_sums(labels, k, weights)
@@ -112,7 +115,7 @@ def lloyd(
         own, error, new = _look(gram, sums, size, q, labels)
         costs.append(float(weights @ own))
         best = Clustering(labels, costs[-1], size, q, tuple(costs), converged)
-        if len(costs) > 1 and costs[-1] > costs[-2] + weights @ error:
+        if before is not None and best.cost > before.cost + weights @ error:
             return before  # only a kernel that is not positive semidefinite comes here
         if converged or len(costs) > max_iter:
             return best
@@ -334,8 +337,9 @@ def kernel_kmeans(
     weights = np.ones(gram.n) if weights is None else np.asarray(weights, dtype=float)
     if weights.shape != (gram.n,) or not (weights > 0).all():
         raise ValueError(f"weights must be {gram.n} numbers > 0. Leave out points of weight 0.")
-    scale = weights.max()
-    if not isinstance(k, (int, np.integer)) or k < 1 or (n_init != "auto" and n_init < 1):
+    scale, tries = weights.max(), N_INIT if n_init == "auto" else n_init
+    whole = (int, np.integer)
+    if not isinstance(k, whole) or k < 1 or not isinstance(tries, whole) or tries < 1:
         raise ValueError(f"k and n_init must be integers >= 1. Got {k!r} and {n_init!r}.")
     if not isinstance(init, str):
         starts = [np.asarray(init)]
@@ -349,7 +353,7 @@ def kernel_kmeans(
     elif n_init == "auto" and gram.n > DENSE_UP_TO:
         starts = [_from_sample(gram, k, init, weights, rng, max_iter)]
     else:
-        starts = _starts(gram, k, init, N_INIT if n_init == "auto" else n_init, weights, rng)
+        starts = _starts(gram, k, init, tries, weights, rng)
     if not starts:  # the eigenvectors tell fewer than k points apart
         starts = [plusplus_start(gram, k, weights, rng)]
     found = _contest(gram, k, starts, weights / scale, max_iter, verbose)
@@ -377,4 +381,5 @@ def _contest(
                     best = run
         finally:
             gram.watch = watched
+    assert best is not None  # there is a start
     return best

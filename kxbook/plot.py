@@ -49,9 +49,18 @@ def scatter(
     ax = plt.subplots(figsize=(4, 3.6), layout="constrained")[1] if ax is None else ax
     for c in np.unique(labels):
         xy, i = X[labels == c][:, axes], int(c) % len(PALETTE)
-        look = dict(c=PALETTE[i], marker=MARKERS[i], linewidths=0.3, edgecolors="#333333")
-        look = look if c >= 0 else dict(c="#777777", marker="x", linewidths=1)  # noise
-        ax.scatter(*xy.T, s=size, **look, label=str(c))
+        colour, marker = (PALETTE[i], MARKERS[i]) if c >= 0 else ("#777777", "x")  # noise
+        line, edge = (0.3, "#333333") if c >= 0 else (1, None)
+        ax.scatter(
+            xy[:, 0],
+            xy[:, 1],
+            s=size,
+            c=colour,
+            marker=marker,
+            linewidths=line,
+            edgecolors=edge,
+            label=str(c),
+        )
     if feature_names is not None:
         ax.set(xlabel=feature_names[axes[0]], ylabel=feature_names[axes[1]])
     return ax
@@ -81,8 +90,17 @@ def plot_partition(
     regions = np.asarray(predict(grid), dtype=int).reshape(resolution, resolution) % len(
         PALETTE
     )
-    colours = dict(cmap=ListedColormap(PALETTE), vmin=-0.5, vmax=len(PALETTE) - 0.5)
-    ax.pcolormesh(xs, ys, regions, **colours, alpha=0.25, zorder=0, rasterized=True)
+    ax.pcolormesh(
+        xs,
+        ys,
+        regions,
+        cmap=ListedColormap(PALETTE),
+        vmin=-0.5,
+        vmax=len(PALETTE) - 0.5,
+        alpha=0.25,
+        zorder=0,
+        rasterized=True,
+    )
     ax.set(xlim=xs[[0, -1]], ylim=ys[[0, -1]])
     return ax
 
@@ -122,7 +140,7 @@ def _write(
 
 # %% ../nbs/90_plot.ipynb #22333948
 def plot_tree(
-    tree: object,  # arrays left (-1 at a leaf), right, label; question(node, names)
+    tree,  # arrays left (-1 at a leaf), right, label; question(node, names)
     *,
     feature_names: Sequence[str] | None = None,  # names of the columns; x0, x1, ... by default
     counts: ArrayLike | None = None,  # number of points at each node, shown at the leaves
@@ -193,11 +211,11 @@ def plot_tradeoff(
                 f"The curve {name!r} must have one value for each of the {leaves.size} numbers "
                 f"of leaves. Got shape {np.shape(values)}."
             )
-        look = dict(color=PALETTE[i % len(PALETTE)], marker=MARKERS[i % len(MARKERS)], ms=5)
-        ax.plot(leaves, values, **look, label=str(name))
+        colour, marker = PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)]
+        ax.plot(leaves, values, color=colour, marker=marker, ms=5, label=str(name))
     if ylabel == "price":
         ax.axhline(1, color="#777777", ls=":", lw=1, zorder=0)  # the clusters it explains
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     ax.set(xlabel="leaves", ylabel=ylabel)
     ax.spines[["top", "right"]].set_visible(False)
     if len(curves) > 1:

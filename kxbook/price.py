@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from html import escape
 from math import lgamma
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from kxbook.gram import (
     feature_sums,
     sq_dists,
 )
-from .imm import Step, axis_shifts, encode
+from .imm import Step, encode
 from .kernel import Kernel, check_points
 from .kkmeans import centred
 from .surrogate import MOST_KNOTS, ROOT_ERROR, axis_features
@@ -585,7 +585,10 @@ def _quotient(a: NDArray, b: NDArray) -> float:
     return float((a[some] / b[some]).max()) if some.any() else 1.0
 
 # %% ../nbs/11_price.ipynb #f386b91f
-BOUNDS = {"spectral": spectral_bound, "relaxed": relaxed_bound}  # lower bounds by name
+BOUNDS: dict[str, Callable[..., float]] = {  # lower bounds by name
+    "spectral": spectral_bound,
+    "relaxed": relaxed_bound,
+}
 AXIS_UP_TO = 20_000  # distinct values of a column up to which the kernel of an axis is summed
 
 
@@ -595,7 +598,7 @@ def _imm_chain(
     kernel: Kernel,
     run: Run,
     items: tuple,
-    costs: tuple,
+    costs: tuple[float, float],
     weights: NDArray,
 ) -> tuple[list[Line], list[str], list[str], bool]:
     "Lines, reasons, notes, and whether the last line is the theorem's, for a run's labels."
@@ -703,8 +706,9 @@ def certify(
     cost, reference = kernel_cost(gram, labels, weights), kernel_cost(gram, label, count, rows)
     low = BOUNDS[bound](gram, k, weights)
     one = price_of(kernel_cost(gram, np.zeros(gram.n, int), weights), reference)
-    price, base = price_of(cost, reference), ()
-    lines, reasons, whole = [Line("cost(T)", cost)], [], False
+    price, lines, whole = price_of(cost, reference), [Line("cost(T)", cost)], False
+    base: tuple[Line, ...] = ()
+    reasons: list[str] = []
     notes = ["A tree that was not grown from one of Kernel IMM has no worst-case bound."]
     if run is not None:
         start = kernel_cost(gram, run.labels, weights) if grown else cost
@@ -728,7 +732,8 @@ def certify(
         notes = [*notes, f"The lower bound holds but for a probability of {FAILURE:g}."]
     if indefinite:
         notes = [*notes, "The kernel is not positive semidefinite: there is no feature space."]
-    lost = 0.0 if getattr(gram, "missing", None) is None else float(weights @ gram.missing)
+    missing = gram.missing if isinstance(gram, LowRankGram) else None
+    lost = 0.0 if missing is None else float(weights @ missing)
     if isinstance(gram, LowRankGram) and kernel.name != "linear" and indefinite:
         notes, low = (
             [*notes, "Costs are approximate: nothing is known about the kernel itself."],
@@ -881,7 +886,7 @@ def best_tree(
     def members(key: bytes) -> NDArray:
         return np.flatnonzero(np.frombuffer(key, dtype=bool))
 
-    @lru_cache(maxsize=None)
+    @cache
     def low(key: bytes, j: int) -> float:
         rows = members(key)
         return spectral_bound(K[np.ix_(rows, rows)], j, w[rows])
@@ -891,12 +896,13 @@ def best_tree(
         inside = here & (a <= codes[:, axis]) & (codes[:, axis] <= b)
         return inside.tobytes(), (here & ~inside).tobytes()
 
-    @lru_cache(maxsize=None)
+    @cache
     def search(key: bytes, j: int) -> tuple[float, tuple | None]:
         "Lowest cost with at most j leaves, and the cut, the sides and their numbers of leaves."
         rows = members(key)
         part, v = K[np.ix_(rows, rows)], w[rows]
-        best = float(v @ part.diagonal() - v @ part @ v / v.sum()), None
+        one_leaf = float(v @ part.diagonal() - v @ part @ v / v.sum())
+        best: tuple[float, tuple | None] = one_leaf, None
         cuts = _all_cuts(part, list(codes[rows].T), v)
         if j == 1 or not len(cuts.axis):
             return best
@@ -932,7 +938,8 @@ def best_tree(
 
 def _planted(search: Callable, columns: list, key: bytes, k: int) -> Tree:
     "The tree that a search has found."
-    nodes, labels, todo = [[-1, 0.0, 0.0, -1, -1]], {}, [(0, key, k)]
+    nodes, todo = [[-1, 0.0, 0.0, -1, -1]], [(0, key, k)]
+    labels: dict[int, int] = {}
     while todo:
         node, key, j = todo.pop(0)
         plan = search(key, j)[1]

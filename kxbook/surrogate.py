@@ -248,7 +248,7 @@ def axis_features(
     if surrogate == "landmark":
         return kernel.axis(z, knots)
     if surrogate == "root":
-        return root_features(z, kernel.gamma, z[0], z[-1])
+        return root_features(z, params["gamma"], z[0], z[-1])
     if surrogate == "taylor":
         if z[0] < shift:
             raise ValueError(
@@ -256,7 +256,7 @@ def axis_features(
                 f"{shift:.6g}. Use shift='auto'."
             )
         if kernel.name == "gaussian":
-            return taylor_features(z - shift, order, kernel.gamma)
+            return taylor_features(z - shift, order, params["gamma"])
         if shift:
             raise ValueError(
                 "Only the Gaussian kernel may be shifted: any other Taylor kernel becomes another "
@@ -267,7 +267,7 @@ def axis_features(
             a * (z - shift)[:, None] ** np.arange(order + 1) * params["f"](z - shift)[:, None]
         )
     if kernel.name == "laplace":
-        return laplace_features(z, kernel.gamma, knots)
+        return laplace_features(z, params["gamma"], knots)
     if kernel.name == "hellinger":
         return np.sqrt(z)[:, None]
     if kernel.name == "intersection":

@@ -18,13 +18,13 @@ def brute_cut(
     threshold: bool = False,  # only intervals from the first value on
 ) -> tuple[int, int, int]:
     "Cost, first and last value of the best proper interval, by trying them all."
-    m, best = len(G), None
+    m, best = len(G), (2**62, -1, -1)  # more than any cost
     P = np.vstack([np.zeros_like(G[:1]), np.cumsum(G, 0)])
     for a in range(1 if threshold else m - 1):
         for b in range(a, m - 1):
             inside = P[b + 1] - P[a]
             cost = inside.min() + (P[m] - inside).min()
-            if best is None or cost < best[0]:
+            if cost < best[0]:
                 best = cost, a, b
     return best
 
@@ -35,15 +35,15 @@ def sweep_spec(
 ) -> tuple[int, int, int]:
     "The same as `brute_cut` in one pass: the specification of `sweep`."
     totals, k = G.sum(0), G.shape[1]
-    e, start, best = np.zeros((k, k), G.dtype), np.zeros((k, k), int), None
+    e, start, best = np.zeros((k, k), G.dtype), np.zeros((k, k), int), (2**62, -1, -1)
     for i in range(len(G) - 1):
         anew = (e > 0) & (not threshold)
         start = np.where(anew, i, start)
         e = np.where(anew, 0, e) + G[i][None, :] - G[i][:, None]
         for cost, a in zip((totals[:, None] + e).ravel(), start.ravel()):
-            if best is None or (cost, a, i) < best:
-                best = cost, a, i
-    return tuple(int(v) for v in best)
+            if (cost, a, i) < best:
+                best = int(cost), int(a), i
+    return best
 
 # %% ../nbs/09_sweep.ipynb #c5d772df
 @njit(cache=True, nogil=True)
@@ -58,10 +58,10 @@ def sweep(
         for c in range(k):
             totals[c] += G[i, c]
     e, start = np.zeros((k, k), np.int64), np.zeros((k, k), np.int64)
-    cost, first, last = np.int64(2**62), -1, -1
-    stay = np.int64(2**62) if threshold else np.int64(0)
+    cost, first, last = 2**62, -1, -1
+    stay = 2**62 if threshold else 0
     for i in range(m - 1):
-        row = np.int64(2**62)
+        row = 2**62
         for l in range(k):
             for j in range(k):
                 keep = e[l, j] <= stay
@@ -91,13 +91,13 @@ def quantise(
     costs: ArrayLike,  # (n, k) cost of giving point i to cluster c, finite
 ) -> tuple[NDArray, float]:
     "The table minus the least entry of each row, in integers, and what one unit is worth."
-    costs = np.asarray(costs, dtype=float)
-    if costs.ndim != 2 or 0 in costs.shape or not np.isfinite(costs).all():
-        raise ValueError(f"costs must be a finite (n, k) table. Got shape {costs.shape}.")
-    costs = costs - costs.min(1, keepdims=True)  # what all labels cost does not matter
-    unit = cost_unit(costs.max(), len(costs))
-    costs /= unit
-    return np.rint(costs, out=costs).astype(np.int64), unit
+    table = np.asarray(costs, dtype=float)
+    if table.ndim != 2 or 0 in table.shape or not np.isfinite(table).all():
+        raise ValueError(f"costs must be a finite (n, k) table. Got shape {table.shape}.")
+    table = table - table.min(1, keepdims=True)  # what all labels cost does not matter
+    unit = cost_unit(table.max(), len(table))
+    table /= unit
+    return np.rint(table, out=table).astype(np.int64), unit
 
 # %% ../nbs/09_sweep.ipynb #7d87a7c1
 @njit(cache=True, nogil=True)

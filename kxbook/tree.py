@@ -130,11 +130,21 @@ class Tree:
         "The tree as indented text."
         return _to_text(self, feature_names)
 
-    def rules(self, feature_names=None, X: ArrayLike | None = None, y: ArrayLike | None = None):
+    def rules(
+        self,
+        feature_names: Sequence[str] | None = None,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+    ) -> list[Rule]:
         "One simplified rule per leaf; with points, their number; with labels, the purity."
         return _rules(self, feature_names, X, y)
 
-    def cluster_rules(self, feature_names=None, X=None, y=None):
+    def cluster_rules(
+        self,
+        feature_names: Sequence[str] | None = None,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+    ) -> list[Rule]:
         "One rule per cluster: that of its leaves, joined by or."
         return _cluster_rules(self, feature_names, X, y)
 
@@ -172,6 +182,9 @@ class Tree:
         return f"<Tree of {self.n_leaves} leaves, depth {self.depth}>\n{self.to_text()}"
 
 # %% ../nbs/06_tree.ipynb #75a07c9d
+_Path = tuple[tuple[int, bool], ...]  # the nodes above one, and whether it is inside of each
+
+
 def _preorder(tree: Tree) -> Iterator[int]:
     "Every node from left to right, parents first."
     todo = [0]
@@ -188,7 +201,7 @@ def _decision_path(tree: Tree, ends: NDArray) -> csr_array:
     inner = np.flatnonzero(tree.left >= 0)
     parent[tree.left[inner]] = parent[tree.right[inner]] = inner
     used, which = np.unique(ends, return_inverse=True)
-    paths = []
+    paths: list[list[int]] = []
     for node in used:
         paths.append([])
         while node >= 0:
@@ -200,9 +213,9 @@ def _decision_path(tree: Tree, ends: NDArray) -> csr_array:
     return csr_array((np.ones(len(columns)), columns, starts), shape=shape)[which]
 
 
-def _walk(tree: Tree) -> Iterator[tuple[int, tuple]]:
-    "Every node from left to right, parents first, with its path [(node, inside?), ...]."
-    todo = [(0, ())]
+def _walk(tree: Tree) -> Iterator[tuple[int, _Path]]:
+    "Every node from left to right, parents first, with its path ((node, inside?), ...)."
+    todo: list[tuple[int, _Path]] = [(0, ())]
     while todo:
         node, path = todo.pop()
         yield node, path
@@ -220,7 +233,8 @@ def _nodes_of(tree: Tree, X: ArrayLike, block: int = 1 << 14) -> NDArray:
         )
     ends = np.empty(len(X), dtype=np.intp)
     for start in range(0, len(X), block):
-        rows, todo = X[start : start + block], [(0, slice(None))]
+        rows = X[start : start + block]
+        todo: list[tuple[int, slice | NDArray]] = [(0, slice(None))]
         while todo:
             node, index = todo.pop()
             if tree.left[node] < 0:
@@ -247,7 +261,8 @@ def build_tree(
         left, right = nodes[i][3:]
         if left >= 0 and label.get(left, -1) == label.get(right, -2):
             label[i] = label[left]
-    rows, todo = [], [(0, -1, 0)]
+    rows: list[list] = []
+    todo = [(0, -1, 0)]
     while todo:
         i, parent, side = todo.pop()
         if parent >= 0:
@@ -258,7 +273,8 @@ def build_tree(
             axis, lo, hi, left, right = nodes[i]
             todo += [(right, len(rows), 1), (left, len(rows), 0)]
             rows.append([axis, lo, hi, -1, -1, -1])
-    return Tree(*map(list, zip(*rows)), n_features=n_features)
+    axis, lo, hi, left, right, labels = map(np.array, zip(*rows))
+    return Tree(axis, lo, hi, left, right, labels, n_features)
 
 # %% ../nbs/06_tree.ipynb #6eb5b4ea
 def _meet(pieces: list, others: list) -> list:
@@ -278,14 +294,13 @@ def region(
     path: Sequence[tuple[int, bool]],  # pairs of a node and the side taken
 ) -> dict[int, list]:
     "For each axis that a path asks about, the union of intervals that is left."
-    found = {}
+    found: dict[int, list] = {}
     for node, inside in path:
         lo, hi = tree.lo[node], tree.hi[node]
         ends = ((-np.inf, False), (np.inf, False))
-        if inside:
-            pieces = [((lo, bool(np.isfinite(lo))), (hi, bool(np.isfinite(hi))))]
-        else:
-            pieces = [(ends[0], (lo, False)), ((hi, False), ends[1])]
+        within = [((lo, bool(np.isfinite(lo))), (hi, bool(np.isfinite(hi))))]
+        beside = [(ends[0], (lo, False)), ((hi, False), ends[1])]
+        pieces = within if inside else beside
         pieces = [p for p in pieces if p[0][0] < np.inf and p[1][0] > -np.inf]
         axis = int(tree.axis[node])
         found[axis] = _meet(found.get(axis, [ends]), pieces)
@@ -392,11 +407,15 @@ def _fit(label: int, covered: NDArray | None, y: NDArray | None) -> dict:
     return found
 
 # %% ../nbs/06_tree.ipynb #e24b80c1
-def _covered(tree: Tree, X: ArrayLike | None, y: ArrayLike | None) -> tuple:
+def _covered(
+    tree: Tree, X: ArrayLike | None, y: ArrayLike | None
+) -> tuple[NDArray | None, NDArray | None]:
     "The node of each point, and the labels, if they are given."
-    if y is not None and X is None:
-        raise ValueError("Rules with labels y need the points X too.")
-    ends = None if X is None else tree.nodes_of(X)
+    if X is None:
+        if y is not None:
+            raise ValueError("Rules with labels y need the points X too.")
+        return None, None
+    ends = tree.nodes_of(X)
     y = None if y is None else np.asarray(y)
     if y is not None and y.shape != ends.shape:
         raise ValueError(f"y must be {len(ends)} labels. Got shape {y.shape}.")
