@@ -3,12 +3,12 @@
 import statistics
 import time
 
-import numpy as np
+from sklearn.datasets import make_blobs
+from sklearn.tree import DecisionTreeClassifier
+
 from kxbook import IMM
 from kxbook.imm import kernel_imm
 from kxbook.kernel import gaussian, linear, scale_gamma
-from sklearn.datasets import make_blobs
-from sklearn.tree import DecisionTreeClassifier
 
 ROUNDS = 3
 

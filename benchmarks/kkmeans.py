@@ -94,10 +94,11 @@ def one(contender, name, n, seed):
 
 
 def measure(say):
+    from sklearn.metrics import adjusted_rand_score
+
     from kxbook.gram import StreamedGram
     from kxbook.kernel import gaussian
     from kxbook.kkmeans import lloyd
-    from sklearn.metrics import adjusted_rand_score
 
     rows = []
     for name, sizes in SIZES.items():
@@ -120,8 +121,8 @@ def measure(say):
                         sys.exit(f"{contender} failed on {name}, n = {n}:\n{done.stderr}")
                     found.setdefault(contender, []).append(json.loads(done.stdout.splitlines()[-1]))
                     say(f"{name} {n} {contender}: {found[contender][-1]['seconds']:.1f} s")
-            for contender in sorted(given_up):
-                rows.append({"what": contender, "data": name, "n": n, "seconds": f"> {LIMIT}", "extra MB": None, "kernel cost": None, "ARI": None})
+            nothing = {"extra MB": None, "kernel cost": None, "ARI": None}
+            rows += [{"what": contender, "data": name, "n": n, "seconds": f"> {LIMIT}"} | nothing for contender in sorted(given_up)]
             for contender, runs in found.items():
                 if contender in given_up:
                     continue

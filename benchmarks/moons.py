@@ -3,12 +3,13 @@
 import time
 
 import numpy as np
+from sklearn.datasets import make_moons
+from sklearn.metrics import adjusted_rand_score
+
 from kxbook import KernelKMeans
 from kxbook.gram import as_gram
 from kxbook.kernel import gaussian
 from kxbook.kkmeans import lloyd, random_start
-from sklearn.datasets import make_moons
-from sklearn.metrics import adjusted_rand_score
 
 SEEDS = 20
 

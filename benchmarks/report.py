@@ -6,10 +6,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from sklearn.datasets import make_blobs
+
 from kxbook import KernelExKMC
 from kxbook.cli import main
 from kxbook.report import NYSTROEM_FROM, scale_columns
-from sklearn.datasets import make_blobs
 
 SIZES, D, K, ROUNDS = (1_000, 3_000, 10_000, 100_000), 20, 5, 3
 

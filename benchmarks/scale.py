@@ -7,13 +7,14 @@ import sys
 import time
 
 import numpy as np
+from sklearn.datasets import make_blobs
+from sklearn.tree import DecisionTreeClassifier
+
 from kxbook import KernelExKMC
+from kxbook.gram import as_gram
 from kxbook.imm import kernel_imm
 from kxbook.kernel import linear
 from kxbook.price import kernel_cost
-from kxbook.gram import as_gram
-from sklearn.datasets import make_blobs
-from sklearn.tree import DecisionTreeClassifier
 
 D, RANK = 10, 200
 

@@ -5,13 +5,14 @@ import time
 import warnings
 
 import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelTree
 from kxbook.gram import as_gram
 from kxbook.kernel import gaussian, linear, scale_gamma
 from kxbook.price import kernel_cost
-from sklearn.cluster import KMeans
-from sklearn.datasets import make_blobs
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 RANK = 100  # of the Nyström features, where the kernel is not linear
 CASES = (  # kernel, points, clusters, leaves per cluster, rounds

@@ -4,9 +4,10 @@ import statistics
 import time
 
 import numpy as np
+from sklearn.metrics.pairwise import rbf_kernel
+
 from kxbook.gram import StreamedGram
 from kxbook.kernel import gaussian
-from sklearn.metrics.pairwise import rbf_kernel
 
 N, D, K, GAMMA, ROUNDS = 20_000, 10, 10, 0.05, 5
 
@@ -58,7 +59,7 @@ def measure(say):
             error = None if result is None else float(np.abs(result[some] / exact - 1).max())
             median = statistics.median(times[name])
             rows.append({"what": name, "precision": dtype, "s per 10⁹ entries": median, "times ours": median / ours, "largest relative error": error})
-        del stored, contenders
+        stored = contenders = None  # room for the next one
     far = X + 1e8
     near = StreamedGram(gaussian(GAMMA), far - 1e8).cluster_sums(labels, K)  # the same rounded points, without the offset
     off = float(np.abs(StreamedGram(gaussian(GAMMA), far).cluster_sums(labels, K) / near - 1).max())

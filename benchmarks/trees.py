@@ -4,9 +4,10 @@ import statistics
 import time
 
 import numpy as np
-from kxbook.grow import grow
 from sklearn.datasets import make_blobs
 from sklearn.tree import DecisionTreeClassifier
+
+from kxbook.grow import grow
 
 N, D, K, LEAVES, ROUNDS = 1_000_000, 10, 10, 20, 3
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -219,7 +220,8 @@ def _number_feature(name: str, x: NDArray, impute: str | None) -> tuple[list, li
     if missing.any():
         if not impute:
             raise _missing_error(name, np.flatnonzero(missing))
-        fill = float({"median": np.median, "mean": np.mean}[impute](x[~missing]))
+        known = x[~missing]
+        fill = float(np.median(known) if impute == "median" else np.mean(known))
     return [Feature(name, name, None, fill)], [np.where(missing, fill or 0.0, x)], ""
 
 # %% ../nbs/19_cli.ipynb #f3b81b18
@@ -312,7 +314,7 @@ def read_table(
 class Outputs:
     "Files that appear under their names together and complete, or not at all."
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.waiting: list[tuple[str, str]] = []
 
     def open(self, path: str):
@@ -447,9 +449,10 @@ def _forms(
     what = found.tree, found.features, found.clusters
     truth = None if args.truth is None else (args.truth, table.kept[args.truth])
     source = "standard input" if args.data == "-" else os.path.basename(args.data)
-    about = dict(source=source, command=command, left_out=table.left_out, truth=truth)
     made = {
-        "output": lambda: report_html(found, **about),
+        "output": lambda: report_html(
+            found, source=source, command=command, left_out=table.left_out, truth=truth
+        ),
         "json": lambda: to_document(*what, found.settings | {"command": shown(command)}),
         "rules": lambda: rules_text(*what) + "\n",
         "sql": lambda: to_sql(*what, table=args.table),
@@ -561,7 +564,7 @@ def _assign(args, tree: Tree, features: list[Feature], clusters, file) -> int:
     return n
 
 
-def _read_tree(path: str) -> tuple:
+def _read_tree(path: str) -> tuple[Tree, list[Feature], list[str] | None]:
     "Tree, features and names of clusters from a file."
     try:
         return from_document(Path(path).read_text(encoding="utf-8"))
@@ -606,7 +609,7 @@ _EXAMPLES = """examples:
 """
 
 # %% ../nbs/19_cli.ipynb #9f8799c7
-_OPTIONS = {
+_OPTIONS: dict[str, list[tuple[str, str, dict]]] = {
     "results: a file name, or - for the terminal; without any, the rules are printed": [
         ("-o --output", "the report, a page of HTML", {}),
         ("--rules", "one rule per cluster, in plain words", {}),
@@ -675,7 +678,7 @@ _OPTIONS["method"] = [
 ]
 
 # %% ../nbs/19_cli.ipynb #8d027df9
-_READING = {
+_READING: dict[str, list[tuple[str, str, dict]]] = {
     "reading": [
         ("--encoding", "of a CSV file", {"default": "utf-8-sig"}),
         ("--delimiter", "between cells (default: found in the first line)", {}),
@@ -691,7 +694,7 @@ _READING = {
 class _Parser(argparse.ArgumentParser):
     "A parser whose complaints are safe to print."
 
-    def error(self, message: str) -> None:
+    def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(2, f"{self.prog}: {shown(message)}\n")
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
 from numbers import Integral, Real
@@ -64,15 +65,21 @@ def distinct_rows(
     return order[new], np.bincount(place, weights), place
 
 # %% ../nbs/13_estimators.ipynb #a389843d
-def _members(gram: Gram, found: Clustering, weights: NDArray, dtype: str) -> tuple:
+def _members(
+    gram: DenseGram | StreamedGram | LowRankGram,
+    found: Clustering,
+    weights: NDArray,
+    dtype: str,
+) -> tuple:
     "What is kept of a clustering to place new points: a Gram, labels and weights."
     if isinstance(gram, LowRankGram):
         sums = feature_sums(gram.Z, np.arange(gram.n), found.labels, weights, len(found.size))
         means = sums / np.maximum(found.size, np.finfo(float).tiny)[:, None]
         return LowRankGram(means, gram.features), np.arange(len(means)), found.size
-    if gram.kernel is None:  # rows of the matrix come with each call: it is not kept
+    kernel, X = gram.kernel, gram.X
+    if kernel is None or X is None:  # rows of the matrix come with each call: it is not kept
         return DenseGram(np.empty((gram.n, 0))), found.labels, weights
-    return StreamedGram(gram.kernel, gram.X, dtype), found.labels, weights
+    return StreamedGram(kernel, X, dtype), found.labels, weights
 
 
 def _warn_if_indefinite(K: NDArray, name: str) -> bool:
@@ -107,7 +114,12 @@ SEMIDEFINITE = tuple(k for k in KERNELS if k != "epsilon")  # kernels by name th
 
 
 def _kernel_gram(
-    kernel: object, gamma: object, points: NDArray, weights: NDArray, rng, **options
+    kernel: str | Kernel | Callable,
+    gamma: float | str,
+    points: NDArray,
+    weights: NDArray,
+    rng: np.random.Generator,
+    **options,
 ) -> tuple[Gram, float | None, bool]:
     "The Gram that an estimator's parameters mean, its gamma, and whether it is indefinite."
     if isinstance(gamma, str) and isinstance(kernel, str) and kernel in ("gaussian", "laplace"):
@@ -117,6 +129,11 @@ def _kernel_gram(
     gram = as_gram(kernel, points, options.pop("how"), rng=rng, **options)
     some = points[_some(len(points))]
     return gram, kernel.gamma, not known and _warn_if_indefinite(kernel(some), kernel.name)
+
+
+def _checked(model: BaseEstimator, X: ArrayLike, reset: bool = True) -> NDArray:
+    "Rows as numbers, and as many columns as at the fit, unless this is the fit."
+    return validate_data(model, X, dtype=np.float64, reset=reset)
 
 
 def _some(n: int) -> NDArray:
@@ -281,7 +298,7 @@ class KernelKMeans(
         """
         if pieces := _in_pieces(X):
             return pieces.fit_clusters(self, X, sample_weight)
-        X = validate_data(self, X, dtype=np.float64)
+        X = _checked(self, X)
         if len(X) < self.n_clusters:
             raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
         weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
@@ -327,10 +344,10 @@ class KernelKMeans(
             K = _checked_matrix(X)
             first = place = np.arange(heavy.sum())
             self._columns = np.flatnonzero(heavy)
-            gram, self.gamma_ = DenseGram(K if heavy.all() else K[np.ix_(heavy, heavy)]), None
-            some = _some(gram.n)
-            self._indefinite = _warn_if_indefinite(gram.K[np.ix_(some, some)], "precomputed")
-            return gram, first, place, heavy
+            dense, self.gamma_ = DenseGram(K if heavy.all() else K[np.ix_(heavy, heavy)]), None
+            some = _some(dense.n)
+            self._indefinite = _warn_if_indefinite(dense.K[np.ix_(some, some)], "precomputed")
+            return dense, first, place, heavy
         first, total, place = distinct_rows(X[heavy] + 0.0, weights[heavy])
         options = dict(how=self.gram, rank=self.rank, dtype=self.dtype)
         gram, self.gamma_, self._indefinite = _kernel_gram(
@@ -404,7 +421,7 @@ class KernelKMeans(
         if pieces := _in_pieces(X):
             return pieces.nearest_means(self, X)
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = _checked(self, X, reset=False)
         return self._nearest(X)
 
     def transform(self, X: ArrayLike) -> NDArray:
@@ -421,7 +438,7 @@ class KernelKMeans(
             Distances; infinite for a cluster that is empty.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = _checked(self, X, reset=False)
         return np.sqrt(np.maximum(self._sq_dists(X), 0))
 
     def score(self, X: ArrayLike, y=None, sample_weight: ArrayLike | None = None) -> float:
@@ -441,7 +458,7 @@ class KernelKMeans(
             On the rows of the fit it is minus `inertia_`, if the algorithm converged.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = _checked(self, X, reset=False)
         weights = _check_sample_weight(sample_weight, X)
         return -float(weights @ self._sq_dists(X).min(1))
 
@@ -570,6 +587,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
     }
 
     _grown: str | None = None  # the table that the tree was grown by
+    _base: tuple | None  # the tree of Kernel IMM, if there is one, and how it was made
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y=None, *, reference_labels: ArrayLike | None = None):
@@ -590,14 +608,13 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         """
         if pieces := _in_pieces(X):
             return pieces.fit_tree(self, X, reference_labels)
-        X = validate_data(self, X, dtype=np.float64)
-        rng, given = _generator(self.random_state), reference_labels is not None
-        if given:
+        X, rng, labels = _checked(self, X), _generator(self.random_state), None
+        if reference_labels is not None:
             labels = _check_labels(reference_labels, len(X))
         elif len(X) < self.n_clusters:
             raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
-        self._check_settings(int(labels.max()) + 1 if given else self.n_clusters)
-        if given and len(X) > EXACT_UP_TO:
+        self._check_settings(self.n_clusters if labels is None else int(labels.max()) + 1)
+        if labels is not None and len(X) > EXACT_UP_TO:
             points, total, place = X.copy(), np.ones(len(X)), None
         else:
             first, total, place = distinct_rows(X + 0.0, np.ones(len(X)))
@@ -614,7 +631,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         gamma = getattr(self, "gamma", "scale") if self.gamma_ is None else self.gamma_
         self._kernel = as_kernel(getattr(self, "kernel", "linear"), gamma)
         self._how = getattr(self, "gram", "auto")
-        if not given:
+        if labels is None:
             labels = self._cluster(gram, total, rng)[place]
         reference, self._base = _Reference(gram, place, labels), None
         self.reference_cost_ = reference.cost
@@ -625,7 +642,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         self.price_ = price_of(self.cost_, self.reference_cost_)
         self.labels_ = of_points if place is None else of_points[place]
         self.reference_labels_, self.n_leaves_ = labels, self.tree_.n_leaves
-        vars(self).pop("_pieces", None)  # of an earlier fit
+        self.__dict__.pop("_pieces", None)  # of an earlier fit
         sums = self._sums(reference, ends, len(self.tree_.left), total)
         self.feature_importances_ = importances(self.tree_, sums)
         self._items = reference.rows, reference.label, reference.count
@@ -662,7 +679,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
 
     def _rows(self, X: ArrayLike) -> NDArray:
         check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        return _checked(self, X, reset=False)
 
     def predict(self, X: ArrayLike) -> NDArray:
         """The cluster of the leaf in which each row ends.
@@ -758,8 +775,8 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
             gram = nystroem_gram(points, self._features)
         run = None
         if self._base is not None:
-            tree, *how, binned = self._base
-            run = Run(*how, tree.predict(points), binned)
+            tree, surrogate, order, shift, steps, binned = self._base
+            run = Run(surrogate, order, shift, steps, tree.predict(points), binned)
         found = self.tree_.predict(points)
         options = dict(run=run, grown=self._grown, bound=bound, indefinite=self._indefinite)
         return certify(gram, points, kernel, self._items, found, **options)
@@ -798,10 +815,11 @@ def _imm_tree(model, kernel: Kernel, X: NDArray, total: NDArray, reference: _Ref
     order, shift = getattr(model, "order", 5), getattr(model, "shift", "auto")
     if order == "auto":
         order = 5
-        if surrogate == "taylor" and kernel.name == "gaussian" and reference.cost > 0:
+        gamma = kernel.gamma if kernel.name == "gaussian" else None
+        if surrogate == "taylor" and gamma is not None and reference.cost > 0:
             columns = (X - axis_shifts(X, shift)).T
             columns = [np.repeat(x, total.astype(int)) for x in columns]
-            order = taylor_order(columns, kernel.gamma, reference.cost)
+            order = taylor_order(columns, gamma, reference.cost)
     options = dict(order=order, shift=shift, candidates=model.candidates)
     bins = check_bins(model.bins, len(X))
     tree, steps = kernel_imm(X, reference.counts, kernel, surrogate, bins=bins, **options)

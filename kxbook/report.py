@@ -28,8 +28,8 @@ from .gram import Gram, LowRankGram, as_gram
 from .grow import grow
 from .kernel import as_kernel, check_points
 from .price import Certificate, price_of
-from .surrogate import choose_surrogate
 from .search import KernelTree
+from .surrogate import choose_surrogate
 from .tree import Tree, _digits, _walk, build_tree, region
 
 # %% auto #0
@@ -197,7 +197,8 @@ def rules_text(
     clusters: Sequence[str] | None = None,  # names of the clusters
 ) -> str:
     "One rule per cluster, in plain words."
-    features, found = as_features(features, tree.n_features), {}
+    features = as_features(features, tree.n_features)
+    found: dict[int, list[str]] = {}
     for node, kept in leaf_conditions(tree):
         words = [f"{_subject(features[a])} {say(features[a], p)}" for a, p in kept.items()]
         found.setdefault(int(tree.label[node]), []).append(" and ".join(words) or "in any case")
@@ -367,7 +368,7 @@ SCHEMA = {  # what a document with a tree looks like, in the language of JSON Sc
 SCHEMA["properties"]["settings"] = {"type": "object"}  # how the tree was made, if that is known
 
 # %% ../nbs/17_report.ipynb #5ad0c94a
-_TYPES = {
+_TYPES: dict[str, type | tuple[type, ...]] = {
     "object": dict,
     "array": list,
     "string": str,
@@ -548,13 +549,13 @@ def cheapest_pruning(
         for i in np.flatnonzero(tree.left >= 0)
         if max(tree.left[[tree.left[i], tree.right[i]]]) < 0
     ]
-    best = None
+    best = np.inf, 0, -1, -1
     for node in pairs:
         children = tree.left[node], tree.right[node]
         inside = np.isin(at, children)
         for label in tree.label[list(children)]:
             cost, wrong = judge(np.where(inside, label, tree.label[at]))
-            gain = np.inf if best is None else (best[0] - cost) / max(abs(cost), 1e-300)
+            gain = (best[0] - cost) / max(abs(cost), 1e-300)
             if gain > 1e-9 or (gain > -1e-9 and wrong < best[1]):
                 best = cost, wrong, int(node), int(label)
     return prune(tree, *best[2:])
@@ -764,14 +765,15 @@ def explain_table(
     "Cluster a table, or take its clusters, and explain them by a tree."
     X = check_points(X)
     features, notes = as_features(features, X.shape[1]), []
-    if k is None and labels is None:
+    if labels is not None:
+        k = int(np.max(labels)) + 1
+    elif k is None:
         raise ValueError("Either the number of clusters k or labels to explain must be given.")
     scale = scale if scale != "auto" else "minmax" if kernel in POSITIVE else "standard"
     if gram == "auto" and kernel != "linear" and len(X) > NYSTROEM_FROM:
         gram = "nystroem"
         notes.append(_APPROXIMATED)
     Z = scale_columns(X, scale)
-    k = k if labels is None else int(np.max(labels)) + 1
     method = method or ("exkmc" if labels is None else "expand")
     given = dict(kernel=kernel, gamma=gamma, base=base, cuts=cuts, gram=gram, verbose=verbose)
     model = _make_estimator(method, k, leaves, random_state=seed, **given)
@@ -1575,8 +1577,8 @@ def report_html(
 
 # %% ../nbs/17_report.ipynb #f6fed63f
 _STYLE = (_CSS_TEXT, _CSS_TREE, _CSS_PICTURE, _CSS_TABLE, _CSS_OTHER)
-_PROGRAM = (_JS_MAKE, _JS_SAY, _JS_SHAPES, _JS_LAYOUT, _JS_BOX, _JS_TREE, _JS_OUTLINE)
-_PROGRAM += (_JS_WORDS, _JS_RULES, _JS_WRONG, _JS_PICTURE, _JS_ROWS)
+_PROGRAM: tuple[str, ...] = (_JS_MAKE, _JS_SAY, _JS_SHAPES, _JS_LAYOUT, _JS_BOX)
+_PROGRAM += (_JS_TREE, _JS_OUTLINE, _JS_WORDS, _JS_RULES, _JS_WRONG, _JS_PICTURE, _JS_ROWS)
 _PROGRAM += (_JS_SLIDE, _JS_DRAW, _JS_BEGIN)
 
 

@@ -9,8 +9,9 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,6 +45,9 @@ from .price import Certificate, Line, normalised_price, price_of
 from .surrogate import axis_features, choose_surrogate
 from .sweep import bin_sums, cost_unit
 from .tree import Tree
+
+if TYPE_CHECKING:  # Dask need not be installed
+    from dask.array import Array as DaskArray
 
 # %% auto #0
 __all__ = ['TOLERANCE', 'Pieces', 'in_pieces', 'parquet_pieces', 'DaskPieces', 'as_pieces', 'connect', 'survey', 'Features',
@@ -140,7 +144,7 @@ def _rows_of(x: NDArray, index: NDArray) -> NDArray:
 
 # %% ../nbs/16_scale.ipynb #39ffb4c8
 def in_pieces(
-    X: ArrayLike,  # (n, d) an array, or a memory map
+    X: NDArray,  # (n, d) an array, or a memory map
     rows: int = 1 << 16,  # rows of a piece
 ) -> Pieces:
     "An array in pieces; of a memory map only the piece at hand is read."
@@ -173,8 +177,9 @@ def parquet_pieces(
             )
 
     sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-    groups = [partial(_row_group, path, names, i) for i, size in enumerate(sizes) if size]
-    return Pieces(groups, [size for size in sizes if size], len(names), names)
+    some = [i for i, size in enumerate(sizes) if size]
+    groups: list[Callable[[], NDArray]] = [partial(_row_group, path, names, i) for i in some]
+    return Pieces(groups, [sizes[i] for i in some], len(names), names)
 
 # %% ../nbs/16_scale.ipynb #5216fec9
 @dataclass
@@ -228,23 +233,24 @@ class DaskPieces(Pieces):
             [da.from_delayed(s, (m,), np.int32) for s, m in zip(state, self.sizes)]
         ).astype(np.int64)
 
-    def split(self, values: ArrayLike) -> list:
+    def split(self, values: ArrayLike | DaskArray) -> list:
         "Labels as a Dask array or an array, as a state."
         if not hasattr(values, "__dask_graph__"):
             return super().split(values)
-        if values.shape != (self.n,):
+        labels = cast("DaskArray", values)
+        if labels.shape != (self.n,):
             raise ValueError(
-                f"There must be {self.n} labels, one per sample. Got shape {values.shape}."
+                f"There must be {self.n} labels, one per sample. Got shape {labels.shape}."
             )
-        return list(values.rechunk((tuple(self.sizes),)).to_delayed().ravel())
+        return list(labels.rechunk((tuple(self.sizes),)).to_delayed().ravel())
 
 # %% ../nbs/16_scale.ipynb #e9e55f05
 def as_pieces(
-    X: object,  # a Dask array, or pieces
+    X: DaskArray | Pieces,  # the data
 ) -> Pieces:
     "A Dask array as pieces, or pieces themselves."
     if hasattr(X, "pieces"):
-        return X
+        return cast(Pieces, X)
     if not hasattr(X, "chunks"):
         raise TypeError(
             f"Got a Dask {type(X).__name__}. Make it an array: X.to_dask_array(lengths=True)."
@@ -329,7 +335,7 @@ def survey(
 TOLERANCE = 1e-5  # share by which the cost must fall, or else passes over pieces stop
 
 
-def _shifted_rows(x: NDArray, shift: NDArray) -> NDArray:
+def _shifted_rows(x: ArrayLike, shift: NDArray) -> NDArray:
     "Features of the linear kernel: the coordinates, from their mean."
     return np.asarray(x, dtype=float) - shift
 
@@ -362,7 +368,7 @@ class Features:
     "Features of all rows: kept between passes, or computed again in each."
 
     pieces: Pieces  # the rows
-    of: Callable[[NDArray], NDArray]  # the features of some rows
+    of: Callable[[ArrayLike], NDArray]  # the features of some rows
     kept: list | None = None  # the features of each piece, if they are kept
 
     def run(self, how: str, f: Callable, *states: list):
@@ -385,7 +391,7 @@ def lloyd_pieces(
     verbose: int = 0,  # 1 shows progress
 ) -> tuple[NDArray, NDArray, list[float]]:
     "Means, sizes of the clusters, and the cost before each pass."
-    costs, sizes = [], np.zeros(len(means))
+    costs: list[float] = []
     with tqdm(disable=not verbose, unit=" passes", desc="kernel k-means") as bar:
         while True:
             sums, sizes, cost = features.run("total", partial(_lloyd_pass, means=means))
@@ -428,8 +434,8 @@ def features_of(
         )
     rows = np.sort(rng.choice(pieces.n, min(pieces.n, 20_000), replace=False, shuffle=False))
     landmarks = choose_landmarks(kernel, pieces.take(rows), rank, gram == "nystroem++", rng)
-    options = dict(landmarks=landmarks, dtype="float32")
-    features = Features(pieces, partial(nystroem_features, kernel, **options))
+    of = partial(nystroem_features, kernel, landmarks=landmarks, dtype="float32")
+    features = Features(pieces, of)
     if 4.0 * pieces.n * len(landmarks) <= pieces.keep:
         features.kept = features.run("each", _itself)
     return features
@@ -502,7 +508,9 @@ def _on_the_way(codes: NDArray, label: NDArray, ends: NDArray | None, way: tuple
     return rows
 
 
-def _counts(codes, label, ends=None, *, ways: list, sizes: list[int], k: int) -> list[list]:
+def _counts(
+    codes, label, ends=None, *, ways: Sequence[tuple], sizes: list[int], k: int
+) -> tuple[tuple[NDArray, ...], ...]:
     "For each way and axis, how many rows have each code and label."
     ones, found = np.ones(len(codes), dtype=np.int64), []
     for way in ways:
@@ -512,7 +520,7 @@ def _counts(codes, label, ends=None, *, ways: list, sizes: list[int], k: int) ->
     return tuple(found)
 
 
-def _cost_sums(codes, Q, ends=None, *, ways: list, bins: int) -> tuple:
+def _cost_sums(codes, Q, ends=None, *, ways: Sequence[tuple], bins: int) -> tuple:
     "For each way, the sums of costs by axis, code and label, and counts."
     found = [_on_the_way(codes, Q, ends, way) for way in ways]
     return tuple(bin_sums(rows, codes, Q, bins) for rows in found)
@@ -537,14 +545,18 @@ class _Counted:
         self.axes, self.ends = len(self.columns), []
 
     def _count(self, *ways: tuple) -> list:
-        options = dict(ways=ways, sizes=[len(c.lo) for c in self.columns], k=self.k)
+        sizes = [len(c.lo) for c in self.columns]
         states = self.codes, self.labels, *self.ends
-        return self.pieces.total(partial(_counts, **options), *states)
+        return self.pieces.total(partial(_counts, ways=ways, sizes=sizes, k=self.k), *states)
 
-    def begin(self, tree: Tree | None = None):
+    @cached_property
+    def root(self) -> dict:
+        way = (0, ())
+        return {0: (way, self._count(way)[0])}
+
+    def begin(self, tree: Tree | None = None) -> dict:
         if tree is None:
-            state = (0, ()), self._count((0, ()))[0]
-            return {0: state}
+            return self.root
         self.ends = [self.pieces.each(partial(_ends_of, tree), self.pieces.X)]
         ways = [(int(v), ()) for v in np.flatnonzero(tree.left < 0)]
         return {way[0]: (way, table) for way, table in zip(ways, self._count(*ways))}
@@ -602,7 +614,7 @@ class _Costed(_Counted):
         found = np.flatnonzero(state[1][axis][:, -1])
         return np.ascontiguousarray(state[1][axis][found, :-1]), found
 
-    def divide(self, state: tuple, axis: int, first: int, last: int) -> tuple:
+    def divide(self, state: tuple, axis: int, first: int, last: int, goes_in=None) -> tuple:
         (leaf, steps), table = state
         count = table[axis][:, -1]
         small = 1 if 2 * count[first : last + 1].sum() <= count.sum() else 2
@@ -669,7 +681,7 @@ def _cluster(features: Features, k: int, rng, verbose: int, init="auto", **optio
 # %% ../nbs/16_scale.ipynb #46d6cab8
 def fit_clusters(
     model,  # a KernelKMeans
-    X: object,  # a Dask array, or pieces
+    X: DaskArray | Pieces,  # the data
     sample_weight: object = None,  # must be None
 ):
     "Fit `KernelKMeans` to data in pieces."
@@ -692,7 +704,7 @@ def fit_clusters(
 
 def nearest_means(
     model,  # a fitted KernelKMeans
-    X: object,  # a Dask array, or pieces
+    X: DaskArray | Pieces,  # the rows
 ):
     "`KernelKMeans.predict` for data in pieces."
     check_is_fitted(model)
@@ -704,7 +716,7 @@ def _place(model, x: NDArray) -> NDArray:
     return model._nearest(np.asarray(x, dtype=float))
 
 
-def _matching(model, X: object) -> Pieces:
+def _matching(model, X: DaskArray | Pieces) -> Pieces:
     "Data in pieces with as many columns as the model was fitted to."
     pieces = as_pieces(X)
     if pieces.n_features != model.n_features_in_:
@@ -743,7 +755,7 @@ def _as_label(label: NDArray) -> NDArray:
     return np.asarray(label).astype(np.int32)
 
 
-def _check_given(pieces: Pieces, labels: object) -> tuple[list, int]:
+def _check_given(pieces: Pieces, labels: ArrayLike | DaskArray) -> tuple[list, int]:
     "Labels that were given, as a state, and how many clusters they are."
     state = pieces.split(labels)
     facts = pieces.gather(_label_facts, state)
@@ -778,11 +790,9 @@ def _imm_pieces(model, kernel: Kernel, pieces: Pieces, labels: list, k: int, low
         extra = sums / sizes[:, None]
     columns, codes = code_pieces(pieces, _bins(model), extra)
     books = _Counted(pieces, columns, codes, labels, k)
-    root = books.begin()
-    books.begin = lambda: root
 
     def features(axis: int) -> tuple[NDArray, NDArray, NDArray]:
-        values, counts = columns[axis].values, root[0][1][axis]
+        values, counts = columns[axis].values, books.root[0][1][axis]
         Phi = axis_features(kernel, surrogate, values, order=order, shift=shifts[axis])
         Phi = np.ascontiguousarray(Phi.T)
         centres = (Phi @ counts / counts.sum(0)).T if extra is None else extra[:, axis][:, None]
@@ -817,8 +827,8 @@ def _tree_for(model, kernel: Kernel, features: Features, labels, k: int, means, 
     pieces, tree, coded = features.pieces, None, None
     if getattr(model, "base", "imm") == "imm":
         tree, coded = _imm_pieces(model, kernel, pieces, labels, k, low)
-    if model._grown is None:
-        return tree
+        if model._grown is None:
+            return tree
     columns, codes = code_pieces(pieces, _bins(model)) if coded is None else coded
     if model._grown == "labels":
         books = _Counted(pieces, columns, codes, labels, k)
@@ -852,8 +862,8 @@ def _node_labels(ends: NDArray, label: NDArray, m: int, k: int) -> NDArray:
 # %% ../nbs/16_scale.ipynb #2bfc0126
 def fit_tree(
     model,  # an estimator that explains clusters by a tree
-    X: object,  # a Dask array, or pieces
-    reference_labels: object = None,  # labels to explain, as an array or a Dask array
+    X: DaskArray | Pieces,  # the data
+    reference_labels: ArrayLike | DaskArray | None = None,  # labels to explain, if any
 ):
     "Fit an estimator that explains clusters by a tree to data in pieces."
     pieces = as_pieces(X)
@@ -895,7 +905,7 @@ def fit_tree(
 
 def apply_tree(
     model,  # a fitted estimator that explains clusters by a tree
-    X: object,  # a Dask array, or pieces
+    X: DaskArray | Pieces,  # the rows
     what: str,  # "predict" or "apply"
 ):
     "`predict` or `apply` for data in pieces: as a Dask array for one."

@@ -48,32 +48,31 @@ def _distances(gram, labels: NDArray, total: NDArray, k: int, old: NDArray | Non
 class _Node:
     "A node of a tree whose cuts may move."
 
-    axis: int = -1  # -1: a leaf
+    axis: int = -1  # -1 at a leaf
     first: int = 0  # codes of the interval
     last: int = 0
-    left: _Node | None = None
-    right: _Node | None = None
+    sides: tuple[_Node, _Node] | None = None  # inside, outside; None: a leaf
     label: int = 0
 
     def leaves(self) -> Iterator[_Node]:
-        if self.axis < 0:
+        if self.sides is None:
             yield self
         else:
-            yield from self.left.leaves()
-            yield from self.right.leaves()
+            yield from self.sides[0].leaves()
+            yield from self.sides[1].leaves()
 
     def depth(self) -> int:
-        return 0 if self.axis < 0 else 1 + max(self.left.depth(), self.right.depth())
+        return 0 if self.sides is None else 1 + max(side.depth() for side in self.sides)
 
-    def route(self, codes: NDArray, rows: NDArray, out: NDArray) -> None:
+    def route(self, codes: list[NDArray], rows: NDArray, out: NDArray) -> None:
         "Write the labels of the given rows."
-        if self.axis < 0:
+        if self.sides is None:
             out[rows] = self.label
             return
         code = codes[self.axis][rows]
         inside = (self.first <= code) & (code <= self.last)
-        self.left.route(codes, rows[inside], out)
-        self.right.route(codes, rows[~inside], out)
+        self.sides[0].route(codes, rows[inside], out)
+        self.sides[1].route(codes, rows[~inside], out)
 
 
 def _thaw(tree: Tree, columns: list, node: int = 0) -> _Node:
@@ -84,8 +83,9 @@ def _thaw(tree: Tree, columns: list, node: int = 0) -> _Node:
     values = columns[axis].values
     first = int(np.searchsorted(values, tree.lo[node], "left"))
     last = int(np.searchsorted(values, tree.hi[node], "right")) - 1
-    left, right = (_thaw(tree, columns, int(t[node])) for t in (tree.left, tree.right))
-    return _Node(axis, first, last, left, right)
+    sides = (int(tree.left[node]), int(tree.right[node]))
+    left, right = (_thaw(tree, columns, side) for side in sides)
+    return _Node(axis, first, last, (left, right))
 
 
 def _freeze(root: _Node, columns: list) -> Tree:
@@ -93,14 +93,14 @@ def _freeze(root: _Node, columns: list) -> Tree:
     nodes, labels, todo = [[-1, 0.0, 0.0, -1, -1]], {}, [(0, root)]
     while todo:
         i, node = todo.pop(0)
-        if node.axis < 0:
+        if node.sides is None:
             labels[i] = node.label
             continue
         column = columns[node.axis]
         lo = -np.inf if node.first == 0 else column.lo[node.first]
         hi = np.inf if node.last >= len(column.hi) - 1 else column.hi[node.last]
         nodes[i] = [node.axis, lo, hi, len(nodes), len(nodes) + 1]
-        todo += [(len(nodes), node.left), (len(nodes) + 1, node.right)]
+        todo += [(len(nodes) + side, node.sides[side]) for side in (0, 1)]
         nodes += [[-1, 0.0, 0.0, -1, -1], [-1, 0.0, 0.0, -1, -1]]
     return build_tree(nodes, labels, len(columns))
 
@@ -140,23 +140,23 @@ class Mover:
         "The node with the best cut above its two trees, and these in turn."
         if len(rows) == 0:
             return next(node.leaves())
-        if node.axis < 0:
+        if node.sides is None:
             label = int(D[rows].sum(0).argmin()) if self.shared else node.label
             return _Node(label=label)
         costs = []
-        for side in (node.left, node.right):
+        for side in node.sides:
             out = np.empty(len(self.rows), dtype=int)
             side.route(self.codes, rows, out)
             costs.append(D[rows, out[rows]])
         cut, swap = self._best(node, rows, costs[0] - costs[1])
-        left, right = (node.right, node.left) if swap else (node.left, node.right)
+        left, right = node.sides[::-1] if swap else node.sides
         if cut is None:  # all points go to one side
             return self._recut(right, rows, D)
         axis, first, last = cut
         code = self.codes[axis][rows]
         inside = (first <= code) & (code <= last)
         left, right = self._recut(left, rows[inside], D), self._recut(right, rows[~inside], D)
-        return _Node(axis, first, last, left, right)
+        return _Node(axis, first, last, (left, right))
 
     def _best(self, node: _Node, rows: NDArray, more: NDArray) -> tuple[tuple | None, bool]:
         "The cut, and whether the sides change places; no cut if the outside takes all."
@@ -217,7 +217,8 @@ def _spreads(P: NDArray, E: NDArray, threshold: bool) -> NDArray:
 def _spread_cut(columns, rows, items, E, threshold: bool) -> tuple[float, tuple | None]:
     "The cut of some items that lowers the spread most, and by how much."
     label, weight = items
-    k, best = len(E), (0.0, None)
+    k = len(E)
+    best: tuple[float, tuple | None] = (0.0, None)
     whole = np.bincount(label[rows], weight[rows], k)
     before = float(spread(whole, E))
     if before <= 0:
@@ -274,8 +275,8 @@ def _best_first(look, root: _Node, rows: NDArray, columns: list, max_leaves: int
         node.axis, node.first, node.last = cut
         code = columns[node.axis].codes[rows]
         inside = (node.first <= code) & (code <= node.last)
-        node.left, node.right = _Node(), _Node()
-        parts = (node.left, rows[inside]), (node.right, rows[~inside])
+        node.sides = _Node(), _Node()
+        parts = zip(node.sides, (rows[inside], rows[~inside]))
         leaves[best : best + 1] = [look(*part, depth + 1) for part in parts]
 
 # %% ../nbs/13_search.ipynb #af0f80c7
@@ -345,7 +346,7 @@ def pull_back(
             return node(int((tree.right if above.any() else tree.left)[t]))
         ends = np.flatnonzero(above)[[0, -1]]
         sides = node(int(tree.right[t])), node(int(tree.left[t]))
-        return _Node(axis, int(ends[0]), int(ends[1]), *sides)
+        return _Node(axis, int(ends[0]), int(ends[1]), sides)
 
     return _freeze(node(0), columns)
 
@@ -372,7 +373,8 @@ def _side_costs(table: NDArray, toll: NDArray) -> tuple[NDArray, NDArray]:
 # %% ../nbs/13_search.ipynb #6310b40e
 def _nearest_cut(columns, rows, table, values, toll, threshold: bool) -> tuple:
     "Least score of a cut, with it and who goes inside; least with all on one side, and who."
-    cut, alone = (np.inf, None, None), (np.inf, None)
+    cut: tuple[float, tuple | None, NDArray | None] = (np.inf, None, None)
+    alone: tuple[float, NDArray | None] = (np.inf, None)
     for axis, column in enumerate(columns):
         by_code = np.argsort(column.codes[rows], kind="stable")
         code = column.codes[rows][by_code]
@@ -435,9 +437,9 @@ def nearest_tree(
             node.axis, node.first, node.last = cut
             code = columns[node.axis].codes[rows]
             within = (node.first <= code) & (code <= node.last)
-            node.left, node.right = _Node(), _Node()
-            todo.append((node.left, rows[within], here[inside]))
-            todo.append((node.right, rows[~within], np.delete(here, inside)))
+            left, right = node.sides = _Node(), _Node()
+            todo.append((left, rows[within], here[inside]))
+            todo.append((right, rows[~within], np.delete(here, inside)))
     return _freeze(root, columns)
 
 # %% ../nbs/13_search.ipynb #1ad5e7de
@@ -509,8 +511,8 @@ class Search:
     def grow(self, costs: NDArray, tree: Tree | None = None) -> Tree:
         "Grow a tree by a table of costs, within the limits."
         bins = 256 if self.big and self.bins is None else self.bins
-        limits = dict(cuts=self.cuts, bins=bins, quiet=True, max_depth=self.max_depth)
-        return grow(self.X, costs, self.max_leaves, tree, **limits)
+        given, deep = (self.X, costs, self.max_leaves, tree), self.max_depth
+        return grow(*given, cuts=self.cuts, bins=bins, quiet=True, max_depth=deep)
 
 # %% ../nbs/13_search.ipynb #7c5f4499
 def _cart(search: Search, label: NDArray) -> Tree:
@@ -540,7 +542,7 @@ def _cart(search: Search, label: NDArray) -> Tree:
 # %% ../nbs/13_search.ipynb #8079998e
 def _spread_trees(search: Search, label: NDArray) -> Iterator[Tree]:
     "Trees by the spread of the centres, and by Gini."
-    reference, limits = search.reference, dict(max_depth=search.max_depth)
+    reference, deep = search.reference, search.max_depth
     mean = reference.V.T @ reference.D / reference.V.sum(0)[:, None]
     E = np.maximum(mean - mean.diagonal()[:, None], 0)
     fine = [encode(x, 256) for x in search.X.T]
@@ -551,7 +553,7 @@ def _spread_trees(search: Search, label: NDArray) -> Iterator[Tree]:
                 continue  # takes long, and is never the best
             columns = fine if cuts == "threshold" else coarse
             given = columns, label, search.total, table, search.max_leaves
-            yield spread_tree(*given, cuts=cuts, **limits)
+            yield spread_tree(*given, max_depth=deep, cuts=cuts)
 
 # %% ../nbs/13_search.ipynb #ceb7db44
 def _nearest_trees(search: Search) -> Iterator[Tree]:
@@ -623,15 +625,15 @@ def _polish(search: Search, tree: Tree, cost: float) -> tuple[Tree, float]:
 # %% ../nbs/13_search.ipynb #692387c5
 def _pruned(root: _Node) -> Iterator[None]:
     "Change the tree so that one inner node is a leaf or one of its children; then back."
-    if root.axis < 0:
+    if root.sides is None:
         return
-    kept = replace(root)
-    for other in (_Node(label=next(root.left.leaves()).label), kept.left, kept.right):
+    kept, (left, right) = replace(root), root.sides
+    for other in (_Node(label=next(left.leaves()).label), left, right):
         root.__dict__.update(other.__dict__)
         yield
         root.__dict__.update(kept.__dict__)
-    yield from _pruned(root.left)
-    yield from _pruned(root.right)
+    yield from _pruned(left)
+    yield from _pruned(right)
 
 
 def _regrown(search: Search, tree: Tree, cost: float) -> tuple[Tree, float]:

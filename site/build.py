@@ -19,14 +19,15 @@ from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
-import kxbook
 import nbformat
 import reference
 import yaml
-from kxbook.claim import read_ledger
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from quarto import BookError, Names, markdown, notebook, parse
+
+import kxbook
+from kxbook.claim import read_ledger
 
 SITE = Path(__file__).resolve().parent
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib", "matplotlib-inline", "ipython", "ipykernel")  # can change what a cell shows

@@ -9,12 +9,13 @@ from posixpath import dirname, join, normpath
 
 from bs4 import BeautifulSoup
 from docutils import nodes
-from kxbook.claim import KINDS as KINDS_OF_EVIDENCE
 from quarto import STATEMENTS
 from sphinx import addnodes
 from sphinx.domains import Domain, ObjType
 from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxDirective
+
+from kxbook.claim import KINDS as KINDS_OF_EVIDENCE
 
 # One node class per kind of statement: Sphinx counts each class by itself.
 KINDS = {prefix: type(f"statement_{prefix}", (nodes.General, nodes.Element), {"__module__": __name__}) for prefix in STATEMENTS}

@@ -126,7 +126,7 @@ def test_parquet(iris, tmp_path, capsys):
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     X, y = load_iris(return_X_y=True)
-    table = arrow.table({name: x for name, x in zip(IRIS, X.T)} | {"small": arrow.array((y == 0).tolist()), "kind": ["abc"[c] for c in y]})
+    table = arrow.table(dict(zip(IRIS, X.T)) | {"small": arrow.array((y == 0).tolist()), "kind": ["abc"[c] for c in y]})
     parquet.write_table(table, tmp_path / "iris.parquet")
     words = ["-k", "3", "--columns", ",".join(IRIS), "--json"]
     assert main(["explain", str(tmp_path / "iris.parquet"), *words, str(tmp_path / "p.json"), "-q"]) == 0
@@ -302,7 +302,7 @@ def test_a_killed_run_leaves_the_old_file(iris, tmp_path, moment):
 
 def test_without_optional_packages_and_from_standard_input(iris, tmp_path):
     alone = "import sys\nclass No:\n    def find_spec(self, name, *_):\n        if name.split('.')[0] in ('pandas', 'pyarrow', 'dtreeviz', 'IPython'):\n            raise ImportError(name)\nsys.meta_path.insert(0, No())\n"
-    done = subprocess.run([sys.executable, "-c", alone + RUN, "explain", "-", "-k", "3", "--columns", "petal width", "-q"], input=open(iris).read(), capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", alone + RUN, "explain", "-", "-k", "3", "--columns", "petal width", "-q"], input=(tmp_path / "iris.csv").read_text(), capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr == "" and done.stdout.count(" if\n") == 3
     done = subprocess.run([sys.executable, "-c", alone + RUN, "explain", str(tmp_path / "x.parquet"), "-k", "3"], capture_output=True, text=True)
     assert done.returncode == 2 and 'pip install "kxbook[table]"' in done.stderr

@@ -10,15 +10,16 @@ import warnings
 
 import numpy as np
 import pytest
-from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree, estimators, search
-from kxbook.gram import StreamedGram
-from kxbook.kernel import epsilon, gaussian
-from kxbook.kkmeans import lloyd, random_start
 from scipy.sparse import csr_array
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree, estimators, search
+from kxbook.gram import StreamedGram
+from kxbook.kernel import epsilon, gaussian
+from kxbook.kkmeans import lloyd, random_start
 
 X = np.random.default_rng(0).uniform(size=(40, 3))
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM
 from kxbook.data import load_iris, load_pathbased, quadratic_xor
 from kxbook.imm import kernel_imm

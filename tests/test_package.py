@@ -34,7 +34,7 @@ def test_public_names_resolve():
         assert name in dir(kxbook)
     assert kxbook.data.load_flame
     with pytest.raises(AttributeError, match="no_such_thing"):
-        kxbook.no_such_thing
+        _ = kxbook.no_such_thing
 
 
 def test_imports_are_declared():

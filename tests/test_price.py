@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM
 from kxbook.gram import as_gram
 from kxbook.imm import kernel_imm

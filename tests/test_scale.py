@@ -8,11 +8,12 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
-from kxbook.scale import as_pieces, connect, in_pieces, parquet_pieces
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
+
+from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
+from kxbook.scale import as_pieces, connect, in_pieces, parquet_pieces
 
 FIELDS = ("axis", "lo", "hi", "left", "right", "label")
 
@@ -154,10 +155,12 @@ def test_no_scheduler():
 def cluster():
     from distributed import Client, LocalCluster
 
-    with dask.config.set({"distributed.comm.timeouts.connect": "20s"}):
-        with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0) as cluster:
-            with Client(cluster) as client:
-                yield client
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "20s"}),
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
 
 
 def test_a_cluster_by_its_address(blobs, cluster):

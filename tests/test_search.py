@@ -4,6 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
+
 from kxbook import KernelExKMC, KernelExpand, KernelIMM, KernelTree
 from kxbook.data import load_flame, load_pathbased
 from kxbook.estimators import _Reference
@@ -12,7 +14,6 @@ from kxbook.imm import encode
 from kxbook.kernel import gaussian, laplace, linear, quadratic
 from kxbook.price import kernel_cost
 from kxbook.search import _spreads, centre_features, nearest_tree, pull_back, random_cuts, spread
-from sklearn.tree import DecisionTreeClassifier
 
 
 def data(seed):

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.cluster import DBSCAN, SpectralClustering
+from sklearn.exceptions import NotFittedError
+
 from kxbook import KernelExKMC, KernelExpand, Tree
 from kxbook.data import load_iris, quadratic_xor
 from kxbook.grow import grow
 from kxbook.imm import encode
 from kxbook.sweep import brute_cut, sweep, sweep_spec
-from sklearn.cluster import DBSCAN, SpectralClustering
-from sklearn.exceptions import NotFittedError
 
 entries = st.sampled_from([st.integers(0, 1), st.integers(0, 2), st.integers(-3, 3), st.integers(-(10**12), 10**12)])  # small ones tie often
 tables = st.tuples(st.integers(1, 9), st.integers(1, 4), entries).flatmap(lambda t: arrays(np.int64, t[:2], elements=t[2], fill=st.nothing()))
