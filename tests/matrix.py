@@ -69,6 +69,7 @@ def versions(python):
 def test(python, args):
     "What pytest says in its last line, and whether it passed."
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *args]
+    last = ""
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | {"MPLBACKEND": "agg"}) as process:
         for line in process.stdout:
             print(line, end="", flush=True)
