@@ -22,6 +22,7 @@ from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import Bunch
 
 from .data import BENCHMARKS
 from .kernel import KERNELS
@@ -380,7 +381,8 @@ def example_command(
     args: argparse.Namespace,  # what the user asked for: name, output
 ) -> None:
     "Write one of the data sets of the book as a CSV file."
-    data, path = BENCHMARKS[args.name.capitalize()](), args.output or "-"
+    data: Bunch = BENCHMARKS[args.name.capitalize()]()
+    path = args.output or "-"
     check_outputs([path], "-")
     kinds = [str(data.target_names[c]) for c in data.target]
     names = [name.removesuffix(" (cm)") for name in data.feature_names]
