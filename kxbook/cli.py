@@ -203,6 +203,16 @@ def _missing_error(name: str, at: NDArray) -> UserError:
     )
 
 
+def _middle(x: NDArray, impute: str) -> float:
+    "The median or the mean, also of numbers whose sum is too large."
+    middle = {"median": np.median, "mean": np.mean}[impute]
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = middle(x)
+        if not np.isfinite(found):
+            found = np.clip(middle(x / len(x)) * len(x), x.min(), x.max())
+    return float(found)
+
+
 def _number_feature(name: str, x: NDArray, impute: str | None) -> tuple[list, list, str]:
     "The feature of a column of numbers with its values, or why it is left out."
     missing, infinite, fill = np.isnan(x), np.flatnonzero(np.isinf(x)), None
@@ -216,7 +226,7 @@ def _number_feature(name: str, x: NDArray, impute: str | None) -> tuple[list, li
     if missing.any():
         if not impute:
             raise _missing_error(name, np.flatnonzero(missing))
-        fill = float({"median": np.median, "mean": np.mean}[impute](x[~missing]))
+        fill = _middle(x[~missing], impute)
     return [Feature(name, name, None, fill)], [np.where(missing, fill or 0.0, x)], ""
 
 # %% ../nbs/19_cli.ipynb #f3b81b18

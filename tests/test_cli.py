@@ -1,18 +1,21 @@
 """The command as a stranger uses it: tables of all kinds, mistakes, hostile names, and a plug that is pulled."""
 
+import argparse
 import csv
 import json
 import os
 import signal
 import sqlite3
+import statistics
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from kxbook import cli, report
-from kxbook.cli import main
+from kxbook.cli import main, read_table
 from kxbook.data import BENCHMARKS, load_iris
 
 IRIS = ["sepal length", "sepal width", "petal length", "petal width"]
@@ -160,6 +163,16 @@ def test_missing_values_and_one_hot(tmp_path, capsys):
     assert main(["assign", str(tmp_path / "t.json"), path, "-q"]) == 0
     x = np.array([[a, median if b == "NA" else b, c == "b,lue", c == "red"] for a, b, c in rows], dtype=float)
     assert capsys.readouterr().out.split()[1:] == [str(c) for c in tree.predict(x)]
+
+
+@pytest.mark.parametrize("impute", ["median", "mean"])
+@pytest.mark.parametrize("known", [[1e308, 1e308], [1.7976931348623157e308] * 7, [-1.7e308, -1.7e308, -1.7e308, 1.7e308], [1.7e308, -1.7e308] * 9])
+def test_what_is_filled_in_is_a_number_between_those_known(tmp_path, impute, known):
+    path = write(tmp_path / "a.csv", ["a"], [["NA"], *([x] for x in known)])
+    asked = dict(data=path, encoding="utf-8-sig", delimiter=None, columns=None, drop=None, labels=None, truth=None, decimal=".", one_hot=False, impute=impute)
+    (fill,) = read_table(argparse.Namespace(**asked)).X[0]
+    exact = {"median": statistics.median, "mean": statistics.mean}[impute](map(Fraction, known))
+    assert min(known) <= fill <= max(known) and abs(Fraction(fill) - exact) <= Fraction(max(known)) / 10**14
 
 
 def test_assign_by_name_in_any_order_and_only_what_is_asked(iris, tmp_path, capsys):
