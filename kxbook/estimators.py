@@ -82,6 +82,16 @@ def _members(
     return StreamedGram(kernel, X, dtype), found.labels, weights
 
 
+def _why_fewer(n: int, k: int) -> str:
+    "Why there may be fewer clusters than were asked for."
+    if n < k:
+        return "Possibly due to duplicate points in X."
+    return (
+        "In feature space the others differ by no more than rounding. Rescale X, leave out "
+        "columns of large values that hardly vary, or use another kernel."
+    )
+
+
 def _warn_if_indefinite(K: NDArray, name: str) -> bool:
     "Warn, from an eigenvalue of a kernel matrix, that the kernel has no feature space."
     lowest = lowest_eigenvalue((K + K.T) / 2)
@@ -148,8 +158,14 @@ def _checked_matrix(K: NDArray) -> NDArray:
             f"Precomputed metric requires shape (n_queries, n_indexed). Got {K.shape}: with "
             "kernel='precomputed', X must be the square matrix K(X, X)."
         )
+    largest = np.abs(K).max()
+    if largest > np.finfo(float).max / (8 * len(K)):
+        raise ValueError(
+            f"A precomputed kernel matrix of {largest:.3g} is too large: sums of its entries are "
+            "not finite. Rescale X, or the matrix."
+        )
     off = np.abs(K - K.T).max()
-    if off > 1e-8 * np.abs(K).max():
+    if off > 1e-8 * largest:
         raise ValueError(
             f"A precomputed kernel matrix must be symmetric. Got entries that differ by "
             f"{off:.3g} from their mirror images. Use (K + K.T) / 2 if that is rounding."
@@ -361,7 +377,7 @@ class KernelKMeans(
         if found_clusters < self.n_clusters:
             warnings.warn(
                 f"Number of distinct clusters ({found_clusters}) found smaller than n_clusters "
-                f"({self.n_clusters}). Possibly due to duplicate points in X.",
+                f"({self.n_clusters}). {_why_fewer(gram.n, self.n_clusters)}",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -665,7 +681,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         if len(used) < k:
             warnings.warn(
                 f"Number of distinct clusters ({len(used)}) found smaller than n_clusters "
-                f"({k}). Possibly due to duplicate points in X.",
+                f"({k}). {_why_fewer(gram.n, k)}",
                 ConvergenceWarning,
                 stacklevel=4,
             )

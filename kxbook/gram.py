@@ -493,14 +493,25 @@ def nystroem_gram(
     return gram
 
 
-def _refuse_underflow(kernel: Kernel, X: NDArray) -> None:
-    "Refuse data on which a kernel of the values themselves has no digits left."
-    if kernel.combine == "sum" or kernel.name == "quadratic":
-        away = X - X.mean(0) if kernel.name == "linear" else X
-        if away.any() and kernel.diag(away).max() < 1e-290:
-            raise ValueError(
-                f"The kernel {kernel.name} is too close to zero on this data. Rescale X."
-            )
+def _centre(X: NDArray) -> NDArray:
+    "The mean, between the least and the largest value of a column even if they are equal."
+    return np.clip(X.mean(0), X.min(0), X.max(0))
+
+
+def _refuse_extremes(kernel: Kernel, X: NDArray) -> None:
+    "Refuse data on which a kernel has no digits left, or its sums and distances no room."
+    if kernel.name in ("gaussian", "laplace"):
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        away = X - _centre(X) if kernel.name == "linear" else X
+        largest = np.abs(kernel.diag(away)).max()
+    if not largest < np.finfo(float).max / (8 * len(X)):
+        raise ValueError(f"The kernel {kernel.name} is not finite on this data. Rescale X.")
+    of_values = kernel.combine == "sum" or kernel.name == "quadratic"
+    if of_values and away.any() and largest < 1e-290:
+        raise ValueError(
+            f"The kernel {kernel.name} is too close to zero on this data. Rescale X."
+        )
 
 
 def as_gram(
@@ -518,9 +529,9 @@ def as_gram(
             f"The 'gram' parameter must be a str among {sorted(GRAMS)}. Got {how!r} instead."
         )
     X = kernel.check(X)
-    _refuse_underflow(kernel, X)
+    _refuse_extremes(kernel, X)
     if kernel.name == "linear":
-        shift = X.mean(0)
+        shift = _centre(X)
         return LowRankGram(X - shift, partial(_shifted, shift=shift))
     if how == "dense" or how == "auto" and len(X) <= DENSE_UP_TO:
         K = StreamedGram(kernel, X).matrix() if kernel.name == "gaussian" else kernel(X)

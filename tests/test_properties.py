@@ -18,7 +18,7 @@ from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, Kern
 from kxbook.gram import DenseGram, LowRankGram, StreamedGram, as_gram, cluster_norms, nystroem_features, sq_dists
 from kxbook.grow import grow
 from kxbook.imm import encode, kernel_imm
-from kxbook.kernel import chi2, epsilon, gaussian, hellinger, intersection, is_psd, laplace, linear, quadratic, scale_gamma
+from kxbook.kernel import as_kernel, chi2, epsilon, gaussian, hellinger, intersection, is_psd, laplace, linear, quadratic, scale_gamma
 from kxbook.kkmeans import best_partition, lloyd, partitions, spectral_rows
 from kxbook.price import best_tree, kernel_cost, optimal_cut, relaxed_bound, spectral_bound
 from kxbook.surrogate import ROOT_ERROR, axis_features, root_features, taylor_features, taylor_tail
@@ -52,7 +52,7 @@ SHAPES = {  # how whole numbers become a column
     "scale": lambda z, e: z * 10.0**e,
     "denormal": lambda z, e: z * 5e-324,
     "nearly constant": lambda z, e: 1 + z * 2.0**-52,
-    "constant": lambda z, e: np.full(len(z), 2.0 ** (e // 8)),
+    "constant": lambda z, e: np.full(len(z), 10.0**e),
     "spread": lambda z, e: np.sign(z) * 10.0 ** (np.abs(z) * 10.0 * np.sign(e)),
 }
 
@@ -95,7 +95,7 @@ def on(kernel, X):
 
 
 def affordable(X, gamma):
-    "Whether the Gaussian's root features are few, or so many that they are refused: between lie hundreds of megabytes."
+    "Whether the Gaussian's root features are few, or so many that they are refused: between lie tables of up to 5e8 numbers, right but too large for a test."
     reach = np.ptp(X, 0).max() * np.sqrt(gamma)
     return reach < 1e4 or reach > 2.1e8
 
@@ -144,8 +144,11 @@ def test_scaling_the_data_is_scaling_the_width(X, gamma, power):
 def test_the_neighbourhood_has_a_sharp_edge(X):
     x, y = X[0], X[-1]
     eps = float(np.hypot.reduce(np.abs(x - y)))
-    assume(1e-300 < eps)  # below, there are too few digits for what is just outside
-    assert epsilon(eps * (1 + 1e-12))(X)[0, -1] == 1 and epsilon(eps * (1 - 1e-12))(X)[0, -1] == 0
+    few = max(1e-12 * eps, 4 * 5e-324)  # how far `hypot` may be off
+    assume(eps > few)
+    assert epsilon(eps + few)(X)[0, -1] == 1 and epsilon(eps - few)(X)[0, -1] == 0
+    if X.shape[1] == 1:  # here not a digit is lost
+        assert epsilon(eps)(X)[0, -1] == 1 and epsilon(np.nextafter(eps, 0))(X)[0, -1] == 0
 
 
 # Chapter 3: cluster sums
@@ -222,10 +225,14 @@ def test_copies_are_weights_and_rows_have_no_order(data, kernel, more):
     def fit(X, init, weight=None):
         return KernelKMeans(k, kernel=kernel, gamma=0.5, init=init).fit(X, sample_weight=weight)
 
-    weighted, copied, shuffled = fit(X, labels, times), fit(many, few), fit(X[order], labels[order], times[order])
+    try:
+        weighted, copied, shuffled = fit(X, labels, times), fit(many, few), fit(X[order], labels[order], times[order])
+    except ValueError as e:
+        assert "Rescale X" in str(e) and kernel in ("linear", "quadratic")
+        return
     kept = times > 0
     assert (np.repeat(weighted.labels_[kept], times[kept]) == copied.labels_).all() and (weighted.labels_[order] == shuffled.labels_).all()
-    scale = max(abs(copied.inertia_), 1e-12 * np.abs(many).max() ** 4, 1e-9)
+    scale = max(abs(copied.inertia_), 1e-12 * np.abs(as_kernel(kernel, 0.5).diag(many)).max(), 1e-9)
     assert abs(weighted.inertia_ - copied.inertia_) <= 1e-9 * scale and weighted.inertia_ == shuffled.inertia_
 
 
@@ -375,7 +382,7 @@ KERNELS = st.sampled_from([linear(), gaussian(0.5), laplace(0.5), intersection()
 
 
 @examples(80)
-@given(clustered(n=(2, 20), shapes=("ties", "offset", "fine offset", "constant")), KERNELS, st.data())  # columns whose sums are exact in any order
+@given(clustered(n=(2, 20), shapes=("ties", "offset", "fine offset", "constant")), KERNELS, st.data())  # columns whose sums are exact in any order; estimators sort the rows before
 def test_imm_knows_no_order_of_rows_and_no_names_of_clusters(data, kernel, more):
     X, labels, k = data
     X = on(kernel, X)
