@@ -825,7 +825,14 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         return found | ({"text/html": self._repr_html_inner()} if "text/html" in found else {})
 
 # %% ../nbs/13_estimators.ipynb #d6ac6435
-def _imm_tree(model, kernel: Kernel, X: NDArray, total: NDArray, reference: _Reference) -> Tree:
+def _imm_tree(
+    model,
+    kernel: Kernel,
+    X: NDArray,
+    total: NDArray,
+    reference: _Reference,
+    quiet: bool = False,
+) -> Tree:
     "The tree of Kernel IMM for an estimator's parameters; what it did is kept in the model."
     surrogate = choose_surrogate(kernel, getattr(model, "surrogate", "auto"))
     order, shift = getattr(model, "order", 5), getattr(model, "shift", "auto")
@@ -836,7 +843,7 @@ def _imm_tree(model, kernel: Kernel, X: NDArray, total: NDArray, reference: _Ref
             columns = (X - axis_shifts(X, shift)).T
             columns = [np.repeat(x, total.astype(int)) for x in columns]
             order = taylor_order(columns, gamma, reference.cost)
-    options = dict(order=order, shift=shift, candidates=model.candidates)
+    options = dict(order=order, shift=shift, candidates=model.candidates, quiet=quiet)
     bins = check_bins(model.bins, len(X))
     tree, steps = kernel_imm(X, reference.counts, kernel, surrogate, bins=bins, **options)
     model._base = tree, surrogate, order, axis_shifts(X, shift), steps, bins is not None

@@ -363,12 +363,13 @@ def imm(
     *,
     midpoints: bool = False,  # only thresholds halfway between neighbouring centres
     counted: bool = False,  # keep tables of counts, for columns of few codes
+    quiet: bool = False,  # no warning if centres coincide
 ) -> tuple[Tree, list[Step]]:
     "The tree of IMM, and what it did at each inner node."
     whole = len(rows) == len(columns[0].codes) and (np.diff(rows) == 1).all()
     codes = [c.codes if whole else c.codes[rows] for c in columns]
     books = (_CountedItems if counted else _SortedItems)(codes, label, count, k)
-    return imm_from(books, columns, features, k, midpoints)
+    return imm_from(books, columns, features, k, midpoints, quiet)
 
 
 def imm_from(
@@ -377,6 +378,7 @@ def imm_from(
     features: Callable,  # axis -> features of codes (r, m), of centres (k, r); peaks
     k: int,  # number of clusters
     midpoints: bool = False,  # only thresholds halfway between neighbouring centres
+    quiet: bool = False,  # no warning if centres coincide
 ) -> tuple[Tree, list[Step]]:
     "The same as `imm`, for nodes that others keep the books of."
     nodes, labels, steps = [[-1, 0.0, 0.0, -1, -1]], {}, []
@@ -388,7 +390,7 @@ def imm_from(
             size = int(weights.sum())
             found = _best_threshold(books, state, columns, features, here, midpoints, size)
         if found is None:
-            labels[node] = _only_centre(here, weights)
+            labels[node] = _only_centre(here, weights, quiet)
             continue
         axis, (mistakes, _, a, b, j, theta, flip) = found
         up = (features(axis)[1][here, j] > theta) != flip
@@ -429,9 +431,9 @@ def _best_threshold(
     return chosen
 
 
-def _only_centre(here: NDArray, weights: NDArray) -> int:
+def _only_centre(here: NDArray, weights: NDArray, quiet: bool) -> int:
     "The centre of a leaf; of several that coincide, the one with most points, with a warning."
-    if len(here) > 1:
+    if len(here) > 1 and not quiet:
         warnings.warn(
             f"The centres of the clusters {here.tolist()} coincide in the features, so no cut "
             "can separate them: they share a leaf, which gets the label of the largest.",
@@ -469,6 +471,7 @@ def kernel_imm(
     shift: float | str | ArrayLike = "auto",  # subtracted from the axes before Taylor features
     candidates: str = "all",  # "all" thresholds, or "midpoints" between centres
     bins: int | None = None,  # most codes of a column; None: one per distinct value
+    quiet: bool = False,  # no warning if centres coincide
 ) -> tuple[Tree, list[Step]]:
     "The tree of Kernel IMM for given clusters, and what it did at each inner node."
     X, surrogate = check_points(X), choose_surrogate(kernel, surrogate)
@@ -499,7 +502,7 @@ def kernel_imm(
             seen[axis] = found
         return found
 
-    options = dict(midpoints=candidates == "midpoints", counted=bins is not None)
+    options = dict(midpoints=candidates == "midpoints", counted=bins is not None, quiet=quiet)
     with one_blas_thread:  # the threads are over the axes
         columns = _threads(column, range(X.shape[1]), len(X))
         return imm(columns, rows, label, count, features, k, **options)

@@ -5,7 +5,6 @@
 # %% ../nbs/13_search.ipynb #7c562e02
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
@@ -825,14 +824,13 @@ class KernelTree(KernelIMM):
         for name in self._surrogates(search) if leaves >= k else ():
             trial = copy(self)
             trial.surrogate = name
-            with warnings.catch_warnings():  # coinciding centres spoil a start only
-                warnings.simplefilter("ignore")
-                try:
-                    bases.append(_imm_tree(trial, kernel, points, total, reference))
-                except ValueError:
-                    if self._base is None:  # the first is the one that was asked for
-                        raise
-                    continue
+            try:  # coinciding centres spoil a start only
+                found = _imm_tree(trial, kernel, points, total, reference, quiet=True)
+            except ValueError:
+                if self._base is None:  # the first is the one that was asked for
+                    raise
+                continue
+            bases.append(found)
             self._base = self._base or trial._base
         if self._base is not None:
             tree, name, order, shift, *_ = self._base

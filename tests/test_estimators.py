@@ -24,7 +24,17 @@ from kxbook.kkmeans import lloyd, random_start
 X = np.random.default_rng(0).uniform(size=(40, 3))
 
 
-@parametrize_with_checks([KernelKMeans(), KernelKMeans(3, kernel="linear", max_iter=50), IMM(), KernelIMM(), KernelExKMC(3), KernelExpand(3, base="empty", kernel="laplace"), KernelTree(3)])
+CHECKED = [  # each as it is by default, and in another way
+    *(KernelKMeans(), KernelKMeans(3, kernel="linear", max_iter=50)),
+    *(IMM(), IMM(3, candidates="midpoints", bins=16)),
+    *(KernelIMM(), KernelIMM(3, kernel="laplace", gram="streamed")),
+    *(KernelExKMC(), KernelExKMC(3, cuts="threshold", gram="nystroem")),
+    *(KernelExpand(), KernelExpand(3, base="empty", kernel="laplace")),
+    *(KernelTree(), KernelTree(3, max_leaves=3, kernel="linear")),
+]
+
+
+@parametrize_with_checks(CHECKED)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -95,6 +105,25 @@ def test_equal_points_make_one_cluster_and_a_warning(kernel):
     assert model.inertia_ == 0 and set(model.labels_) == {0} and (model.predict(data) == 0).all()
 
 
+@pytest.mark.parametrize("Model", [KernelKMeans, KernelTree])
+@pytest.mark.parametrize("kernel", ["quadratic", "hellinger", "intersection", "chi2"])
+def test_distances_that_are_lost_in_rounding_are_not_called_copies(Model, kernel):
+    data = np.c_[X, np.full(40, 1e15)]
+    with pytest.warns(ConvergenceWarning, match=r"clusters \(1\) found smaller than n_clusters \(2\). In feature space the others differ by no more than rounding. Rescale X"):
+        Model(2, kernel=kernel, random_state=0).fit(data)
+    with pytest.warns(ConvergenceWarning, match=r"\(3\) found smaller than n_clusters \(4\). Possibly due to duplicate points"):
+        Model(4, kernel=kernel, random_state=0).fit(np.repeat(X[:3], 4, axis=0))
+
+
+@pytest.mark.parametrize("kernel", ["quadratic", "linear", "hellinger", lambda A, B: (A @ B.T) ** 2], ids=["quadratic", "linear", "hellinger", "callable"])
+def test_kernels_without_room_for_sums_and_distances_are_refused(kernel):
+    largest = {"linear": 1.2e154, "hellinger": 1.7e308}.get(kernel, 1.1e77)  # K is finite, 2 K is not
+    with pytest.raises(ValueError, match="not finite on this data. Rescale X"):
+        KernelKMeans(2, kernel=kernel, random_state=0).fit([[0.0], [largest / 2], [largest]])
+    with pytest.raises(ValueError, match="too large: sums of its entries are not finite"):
+        KernelKMeans(2, kernel="precomputed", random_state=0).fit(np.diag([1e308, 1e308, 1.0]))
+
+
 def test_a_kernel_that_is_none_warns_and_works():
     with pytest.warns(UserWarning, match="not positive semidefinite"):
         model = KernelKMeans(3, kernel=epsilon(0.4), random_state=0).fit(X)
@@ -137,13 +166,16 @@ def test_progress_is_shown(capsys):
 
 
 def test_an_interrupt_ends_a_long_fit():
-    source = "import numpy as np\nfrom kxbook import KernelKMeans\nX = np.random.default_rng(0).normal(size=(200_000, 10))\nprint('ready', flush=True)\nKernelKMeans(10, random_state=0).fit(X)"
+    source = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a job of the background\nimport numpy as np\nfrom kxbook import KernelKMeans\nX = np.random.default_rng(0).normal(size=(200_000, 10))\nprint('ready', flush=True)\nKernelKMeans(10, random_state=0).fit(X)"
     with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         process.stdout.readline()
         time.sleep(8)  # by now it streams the full kernel, which takes minutes
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        try:
+            _, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
     assert "KeyboardInterrupt" in err
 
 
