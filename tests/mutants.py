@@ -40,7 +40,7 @@ REASONS = {  # of a module: what was changed, and why nothing can notice
     "price": {},
     "gram": {},
 }
-LIMITS = 90, 240  # seconds for the properties, and for the chapter or a test file
+LIMITS = 200, 500  # seconds for the properties, and for the chapter or a test file
 
 
 class Mutator(ast.NodeTransformer):
