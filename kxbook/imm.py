@@ -109,7 +109,7 @@ def divide_column(
     binned = bins is not None and new.sum() > bins
     last = data[new]  # the last value of each code
     if binned:
-        last = data[np.ceil(np.arange(1, bins + 1) * (len(x) / bins)).astype(int) - 1]
+        last = data[(np.arange(1, bins + 1) * len(x) - 1) // bins]  # equal numbers of values
     if len(extra) or binned:
         before = data[np.maximum(np.searchsorted(data, extra) - 1, 0)]
         last = np.unique(np.r_[last, extra, before])
