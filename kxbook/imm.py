@@ -110,7 +110,7 @@ def divide_column(
     binned = new.sum() > most
     last = data[new]  # the last value of each code
     if binned:
-        last = data[np.ceil(np.arange(1, most + 1) * (len(x) / most)).astype(int) - 1]
+        last = data[(np.arange(1, most + 1) * len(x) - 1) // most]  # equal numbers of values
     if len(extra) or binned:
         before = data[np.maximum(np.searchsorted(data, extra) - 1, 0)]
         last = np.unique(np.r_[last, extra, before])

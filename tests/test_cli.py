@@ -259,7 +259,7 @@ def test_mistakes_leave_nothing_behind(iris, tmp_path, capsys, words, said):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["iris.csv"]
 
 
-@pytest.mark.parametrize("text, said", [("", "names of the columns"), ("a,b\n", "no rows"), ("a,a\n1,2\n", "Two columns are called 'a'"), ("a,b\n1\n", "Row 1 has 1 cells"), ("a,b\n1,inf\n2,3\n", "infinite in row 1"), ("a,b\n1,2\n2,-1e151\n", "beyond ±1e\\+150 in row 2"), ("a\nx\ny\n", "no column of numbers")])
+@pytest.mark.parametrize("text, said", [("", "names of the columns"), ("a,b\n", "no rows"), ("a,a\n1,2\n", "Two columns are called 'a'"), ("a,b\n1\n", "Row 1 has 1 cells"), ("a,b\n1,inf\n2,3\n", "infinite in row 1"), ("a,b\n1,2\n2,-1e151\n", "beyond ±1e+150 in row 2"), ("a\nx\ny\n", "no column of numbers")])
 def test_tables_that_cannot_be_used(tmp_path, capsys, text, said):
     (tmp_path / "a.csv").write_text(text)
     assert main(["explain", str(tmp_path / "a.csv"), "-k", "1", "-o", str(tmp_path / "r.html")]) == 2

@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -95,6 +96,15 @@ def test_constant_columns_do_no_harm():
         padded = KernelKMeans(3, gamma=2.0, random_state=0).fit(np.c_[X, np.full(40, 1e6)])
     assert (plain.labels_ == padded.labels_).all()
     np.testing.assert_allclose(plain.inertia_, padded.inertia_)
+
+
+@pytest.mark.parametrize("model", [KernelKMeans(3, kernel="linear", random_state=0), IMM(3, random_state=0), KernelTree(3, kernel="linear", random_state=0)], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("value", [1e16 / 3, 1.7e30, 0.7e150])
+def test_rounding_of_the_mean_of_a_constant_column_does_no_harm(model, value):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain, padded = clone(model).fit(X[:39]), clone(model).fit(np.c_[X[:39], np.full(39, value)])
+    assert adjusted_rand_score(plain.labels_, padded.labels_) == 1
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace", "linear", "hellinger", "quadratic"])

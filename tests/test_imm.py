@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM
 from kxbook.data import load_iris, load_pathbased, quadratic_xor
-from kxbook.imm import kernel_imm
+from kxbook.imm import encode, kernel_imm
 from kxbook.kernel import chi2, distance, gaussian, hellinger, intersection, laplace, linear
 
 X, Y = load_iris(return_X_y=True)
@@ -38,6 +38,13 @@ def test_bins_for_every_value_change_nothing(seed, chosen):
         order = rng.permutation(n)
         shuffled, _ = kernel_imm(Z[order], counts[order], *chosen)
     assert exact == binned == shuffled
+
+
+@pytest.mark.parametrize("bins", [2, 3, 7, 10, 49, 100])
+def test_bins_have_equal_numbers_of_values(bins):
+    for n in range(bins + 1, 400, 3):
+        sizes = np.bincount(encode(np.arange(n) / 7, bins).codes)
+        assert len(sizes) == bins and sizes.max() - sizes.min() <= 1
 
 
 def test_copies_count():

@@ -587,8 +587,8 @@ def test_units_do_not_matter(data, Model, kernel, power):
     assert (one.labels_ == two.labels_).all() and one.n_leaves_ == two.n_leaves_ and np.isclose(one.cost_, two.cost_, rtol=1e-12, atol=1e-12)
 
 
-@examples(40)
-@given(clustered(n=(2, 12), shapes=("ties", "offset")), st.sampled_from(["linear", "gaussian", "laplace"]), st.integers(-150, 150), st.integers(1, 9), st.sampled_from([KernelKMeans, IMM, KernelIMM, KernelExKMC]))
+@examples(60)
+@given(clustered(n=(2, 40), shapes=("ties", "offset")), st.sampled_from(["linear", "gaussian", "laplace"]), st.integers(-150, 150), st.floats(1, 10), st.sampled_from([KernelKMeans, IMM, KernelIMM, KernelExKMC]))
 def test_constant_columns_change_nothing(data, kernel, e, digit, Model):
     X, labels, k = data
     options = {} if Model is IMM else {"kernel": kernel, "gamma": 0.5}
