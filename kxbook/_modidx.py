@@ -42,7 +42,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                             'kxbook.cli._header': ('cli.html#_header', 'kxbook/cli.py'),
                             'kxbook.cli._label_codes': ('cli.html#_label_codes', 'kxbook/cli.py'),
                             'kxbook.cli._list': ('cli.html#_list', 'kxbook/cli.py'),
-                            'kxbook.cli._middle': ('cli.html#_middle', 'kxbook/cli.py'),
                             'kxbook.cli._missing_error': ('cli.html#_missing_error', 'kxbook/cli.py'),
                             'kxbook.cli._names': ('cli.html#_names', 'kxbook/cli.py'),
                             'kxbook.cli._number_feature': ('cli.html#_number_feature', 'kxbook/cli.py'),

@@ -318,6 +318,8 @@ class KernelKMeans(
         if len(X) < self.n_clusters:
             raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
         weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        if not weights.any():
+            raise ValueError("Sample weights must contain at least one non-zero number.")
         rng = _generator(self.random_state)
         gram, first, place, heavy = self._prepare(X, weights, rng)
         init = self.init
