@@ -30,10 +30,10 @@ LONG = PROFILE == "long"
 TIMES = 60  # how many more examples the long profile tries
 
 
-def examples(n):
-    "The number of examples of the quick profile; it is the same in every run, the long one is not."
+def examples(n, times=TIMES):
+    "The number of examples of the quick profile; they are the same in every run, those of the long one are not. What is slow gets fewer times as many."
     phases = (Phase.generate,) if PROFILE == "mutants" else tuple(Phase)
-    return settings(max_examples=n * TIMES if LONG else n, deadline=None, derandomize=not LONG, suppress_health_check=list(HealthCheck), database=None, phases=phases)
+    return settings(max_examples=n * times if LONG else n, deadline=None, derandomize=not LONG, suppress_health_check=list(HealthCheck), database=None, phases=phases)
 
 
 @pytest.fixture(autouse=True)
@@ -154,7 +154,7 @@ def test_the_neighbourhood_has_a_sharp_edge(X):
 # Chapter 3: cluster sums
 
 
-@examples(60)
+@examples(60, times=10)
 @given(clustered(n=(1, 30), shapes=MILD), any_kernel(WIDTHS), st.integers(1, 40), st.integers(0, 2**32 - 1))
 def test_streamed_dense_and_full_rank_are_one_kernel(data, kernel, block, seed):
     X, labels, k = data
@@ -543,7 +543,7 @@ def fitted(Model, k, X, options, **more):
         assume(False)
 
 
-@examples(50)
+@examples(50, times=10)
 @given(tables(n=(1, 12)), st.integers(1, 4), OPTIONS)
 def test_any_data_can_be_clustered_or_is_refused(X, k, options):
     model, X = fitted(KernelKMeans, min(k, len(X)), X, options)
@@ -553,7 +553,7 @@ def test_any_data_can_be_clustered_or_is_refused(X, k, options):
     assert np.isfinite(D[:, used]).all() and (D >= 0).all() and np.isinf(np.delete(D, used, axis=1)).all()
 
 
-@examples(70)
+@examples(70, times=10)
 @given(clustered(n=(1, 12)), st.sampled_from(TREES), OPTIONS, st.booleans())
 def test_any_data_can_be_explained_or_is_refused(data, Model, options, told):
     X, labels, k = data
