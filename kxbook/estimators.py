@@ -161,8 +161,8 @@ def _checked_matrix(K: NDArray) -> NDArray:
     largest = np.abs(K).max()
     if largest > np.finfo(float).max / (8 * len(K)):
         raise ValueError(
-            f"A precomputed kernel matrix of {largest:.3g} is too large: sums of its entries are "
-            "not finite. Rescale X, or the matrix."
+            f"A precomputed kernel matrix of {largest:.3g} is too large: sums of its entries "
+            "are not finite. Rescale X, or the matrix."
         )
     off = np.abs(K - K.T).max()
     if off > 1e-8 * largest:

@@ -622,7 +622,10 @@ def _imm_chain(
     if run.surrogate == "landmark" or quantiles:
         lines, reasons = _landmark_chain(*rest, (rows, label), not notes)
     else:
-        lines, reasons = _feature_chain(*rest, k, not notes)
+        try:
+            lines, reasons = _feature_chain(*rest, k, not notes)
+        except ValueError as e:  # too many features: a single cluster did not need them before
+            return [Line("cost(T)", costs[0])], [], [*notes, str(e)], False
     slack = 10 * gram.precision * len(axes) * float(weights @ np.abs(gram.diag))
     kept = _ordered(lines, slack)
     if len(kept) < len(lines):
