@@ -1,6 +1,6 @@
 # make test       set up .venv (first time) and run every test: notebooks and tests/
 # make test-all   the same, and the slow cells
-# make coverage   the same, and the share of the package's lines that it runs, which must be 95% or more
+# make coverage   every test, and the share of the package's lines that they run, which must be 95% or more
 # make test-matrix  the tests of the package with other Pythons, the oldest and the newest libraries
 # make trust      all that takes hours, with its counts, into tests/trust.json; one part: make trust ONLY=fuzz
 # make book       render the book
@@ -18,12 +18,12 @@ test: .venv/ready
 	$(BIN)/python -m $(COVERED)pytest
 
 test-all: test
-	$(BIN)/python -m $(COVERED)pytest -m slow
+	$(BIN)/python -m pytest -m slow
 
 # Compiled functions cannot be watched, so the properties of their modules run once more without compilation.
 coverage: .venv/ready
 	$(BIN)/python -m coverage erase
-	$(MAKE) test-all COVERED="coverage run -m "
+	$(MAKE) test COVERED="coverage run -m "
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests/test_properties.py -k "imm or codes or sweep or growth or monotone or two_leaves"
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --show-missing --skip-covered --fail-under=95
