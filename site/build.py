@@ -74,8 +74,8 @@ def fingerprint(nb, name, root):
         paths += [*(root / "kxbook" / "datasets").glob("*.csv"), root / "kxbook" / "datasets" / "README.md"]
     if any("read_ledger" in c["source"] for _, c in cells):  # these read the other notebooks
         paths += (root / "nbs").glob("[0-9]*.ipynb")
-    if any("results.json" in c["source"] for _, c in cells):
-        paths += (root / "benchmarks").glob("results.json")
+    counted = [root / "benchmarks" / "results.json", root / "tests" / "trust.json"]
+    paths += [path for path in counted if path.exists() and any(path.name in c["source"] for _, c in cells)]
     parts = [platform.python_version(), *(f"{name} {version(name)}" for name in LIBRARIES)]
     parts += [[c["source"], c["metadata"].get("tags", [])] for _, c in cells]
     parts += [*sorted(seen.items()), *(p.read_text(encoding="utf-8") for p in sorted(paths))]
