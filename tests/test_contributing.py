@@ -87,7 +87,7 @@ def test_a_kernel(copy):
     (_, make), (_, name), (_, surrogates), (_, lesson), (_, commands) = recipe("A kernel")
 
     def change(cells):
-        at = insert_line(cells, "KERNELS = {", name)
+        at = insert_line(cells, "KERNELS: ", name)
         cells.insert(at, cell("python", make))
         cells.insert(at + 2, cell("python", lesson))
 
