@@ -73,7 +73,7 @@ def sweep(
         for l in range(k):
             for j in range(k):
                 v, a = totals[l] + e[l, j], start[l, j]
-                if v < cost or (v == cost and (a < first or (a == first and i < last))):
+                if v < cost or (v == cost and a < first):  # of equal starts, the first end
                     cost, first, last = v, a, i
     return cost, first, last
 

@@ -25,20 +25,29 @@ MODULES = {  # chapter, properties that run first, test files that run last
     "gram": ("03_gram", ["streamed_dense_and_full_rank", "distance_lemma", "copies_are_weights"], ["test_determinism.py -k blocks"]),
     "surrogate": ("07_surrogate", ["root_features", "exact_features_of_laplace", "exact_features_of_additive", "fitted_features", "taylor_features"], ["test_surrogate.py"]),
     "imm": ("08_imm", ["codes_and_ends", "every_cut_of_imm", "every_cut_of_kernel_imm", "bound_of_imm", "imm_knows_no_order"], ["test_imm.py"]),
-    "sweep": ("09_sweep", ["the_sweep_is", "costs_in_integers"], []),
-    "grow": ("10_grow", ["growth_knows", "monotone_map", "two_leaves"], ["test_tree.py -k 'growth or xor or refused'"]),
+    "sweep": ("09_sweep", ["the_sweep_is", "costs_in_integers"], ["test_tree.py -k sweep"]),
+    "grow": ("10_grow", ["growth_knows", "monotone_map", "two_leaves"], ["test_tree.py -k 'growth or xor or refused or bins'"]),
     "price": ("11_price", ["decoupling", "the_cost_knows", "best_cut", "costs_fall"], ["test_price.py -k 'not thousand and not price_upper'"]),
 }
 COMPARE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
 OPERATE = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd}
 NAMES = {"min": "max", "max": "min", "argmin": "argmax", "argmax": "argmin", "minimum": "maximum", "maximum": "minimum", "any": "all", "all": "any"}
-REASONS = {  # of a module: what was changed, and why nothing can notice
-    "sweep": {},
-    "grow": {},
-    "imm": {},
-    "surrogate": {},
-    "price": {},
-    "gram": {},
+REASONS = {  # of a module: in which line, what was changed, and why nothing can notice
+    "sweep": [],
+    "grow": [
+        ("np.flatnonzero(tree.left < 0)", "tree.left < 0: Lt -> LtE", "the root, node 0, is nobody's child"),
+        ("nodes += [[-1, 0.0, 0.0, -1, -1]", "", "a place for a leaf, which the tree sets itself"),
+    ],
+    "imm": [
+        ("(below < rounded)", "below < rounded: Lt -> LtE", "an end that equals the value below is replaced by it two lines on"),
+        ("nodes += [[-1, 0.0, 0.0, -1, -1]", "", "a place for a leaf, which the tree sets itself"),
+    ],
+    "surrogate": [
+        ("(weight * t**2 / 2)[:, None]", "2 -> 3", "a wrong scale of all derivatives: the fit takes other steps to the same end"),
+        ("np.zeros((len(z), 1))", "1 -> 0", "a column of zeros: one feature or none, neither can be cut"),
+    ],
+    "price": [],
+    "gram": [],
 }
 PATIENCE = 4  # times as long as without a mutant, and ten seconds more
 
@@ -218,8 +227,10 @@ def main():
                 start = time.monotonic()
                 by = next((f"{name}: {why}" for name, check, seconds in checks if (why := check(seconds))), None)
                 mine += by is not None
-                why = by or REASONS[module].get(said.partition(": ")[2], "not looked at yet")
-                print(f"{module} {'killed  ' if by else 'SURVIVED'} {said}   [{why}] ({time.monotonic() - start:.0f} s)", flush=True)
+                line, _, change = said.partition(": ")
+                code = source.splitlines()[int(line.split()[1]) - 1].strip()
+                why = by or next((why for part, what, why in REASONS[module] if part in code and what in change), "not looked at yet")
+                print(f"{module} {'killed  ' if by else 'SURVIVED'} {line}: {change} in {code}   [{why}] ({time.monotonic() - start:.0f} s)", flush=True)
             path.write_text(source, encoding="utf-8")
             print(f"{module}: {mine} of {len(chosen)} killed, out of {total} possible changes", flush=True)
             killed, made = killed + mine, made + len(chosen)

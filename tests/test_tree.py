@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from kxbook import KernelExKMC, KernelExpand, Tree
 from kxbook.data import load_iris, quadratic_xor
-from kxbook.grow import grow
+from kxbook.grow import check_bins, grow
 from kxbook.imm import encode
 from kxbook.sweep import brute_cut, sweep, sweep_spec
 
@@ -26,6 +26,13 @@ points = st.tuples(st.integers(1, 25), st.integers(1, 3)).flatmap(lambda shape: 
 @given(tables, st.booleans())
 def test_the_sweep_is_the_search_through_all_intervals(G, threshold):
     assert tuple(map(int, brute_cut(G, threshold))) == sweep(G, threshold) == sweep_spec(G, threshold)
+
+
+def test_numbers_of_bins():
+    assert [check_bins(bins, 10) for bins in (None, "auto", 2, 65_536)] == [None, None, 2, 65_536]
+    for bins in (1, 65_537, 2.5, "many"):
+        with pytest.raises(ValueError, match="range"):
+            check_bins(bins, 10)
 
 
 @settings(max_examples=200, deadline=None)
