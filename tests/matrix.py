@@ -4,7 +4,8 @@
     .venv/bin/python tests/matrix.py --only 3.13-oldest tests/test_tree.py        # one of them, other tests; what follows goes to pytest
 
 Interpreters are looked for on the path and among pyenv's. Environments are kept in .matrix/, so that a second run installs little. Printed are the versions
-and the outcome of each; the exit code is 0 if all passed. The tests are those in which versions could show: scikit-learn's checks, other containers, properties, trees, files, Dask and the command.
+and the outcome of each; the exit code is 0 if all passed. The tests are those in which versions could show: scikit-learn's checks, other containers,
+threads and processes, trees, files and Dask; others may be named.
 """
 
 import argparse
@@ -22,7 +23,7 @@ PYTHONS = ("3.11", "3.12", "3.13")
 # Of these the first releases with wheels for the new Python are younger than what pyproject.toml allows.
 FIRST = {"3.13": {"numpy": "2.1", "scipy": "1.14.1", "numba": "0.61", "pyarrow": "18", "contourpy": "1.3"}}
 SHOWN = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib", "pandas", "pyarrow", "polars", "dask")
-TESTS = [f"tests/test_{name}.py" for name in ("cli", "compatibility", "estimators", "imm", "package", "properties", "scale", "tree")]
+TESTS = [f"tests/test_{name}.py" for name in ("compatibility", "estimators", "imm", "package", "scale", "tree")]
 
 
 def interpreter(version):
