@@ -34,6 +34,17 @@ CHAINS = {
 }
 
 
+@pytest.mark.parametrize("rows", [np.arange(3, 9), np.arange(12)[::-1], np.repeat(np.arange(6), 2), np.arange(12)])
+def test_items_may_be_some_of_the_points_and_any_of_them_twice(rows):
+    rng = np.random.default_rng(0)
+    X, labels, weights = rng.normal(size=(12, 3)), np.arange(len(rows)) % 3, rng.uniform(1, 2, len(rows))
+    chosen = X[rows] - X.mean(0)
+    means = [np.average(chosen[labels == c], axis=0, weights=weights[labels == c]) for c in range(3)]
+    wanted = weights @ ((chosen - np.array(means)[labels]) ** 2).sum(1)
+    for K in (as_gram(linear(), X), X @ X.T):
+        np.testing.assert_allclose(kernel_cost(K, labels, weights, rows), wanted, rtol=1e-9)
+
+
 @pytest.mark.parametrize("name", CHAINS)
 def test_lines_are_in_order_on_a_thousand_data_sets(name):
     kernel, surrogate, lines = CHAINS[name]
