@@ -42,7 +42,8 @@ def test_items_may_be_some_of_the_points_and_any_of_them_twice(rows):
     means = [np.average(chosen[labels == c], axis=0, weights=weights[labels == c]) for c in range(3)]
     wanted = weights @ ((chosen - np.array(means)[labels]) ** 2).sum(1)
     for K in (as_gram(linear(), X), X @ X.T):
-        np.testing.assert_allclose(kernel_cost(K, labels, weights, rows), wanted, rtol=1e-9)
+        for scale in (1.0, 1e-6):
+            np.testing.assert_allclose(kernel_cost(K, labels, scale * weights, rows), scale * wanted, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", CHAINS)
