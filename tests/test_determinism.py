@@ -13,7 +13,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
-from kxbook.gram import StreamedGram, as_gram
+from kxbook.gram import StreamedGram, as_gram, nystroem_features
 from kxbook.grow import grow
 from kxbook.imm import kernel_imm
 from kxbook.kernel import gaussian, laplace, linear, quadratic
@@ -78,6 +78,21 @@ def test_blocks_of_any_size(kernel, block):
         assert (np.abs(whole.times(V) - gram.times(V)) <= whole.precision * (K @ V)).all()
         assert (lloyd(whole, labels, 3).labels == lloyd(gram, labels, 3).labels).all()
     assert (whole.times(V) == whole.times(V)).all()  # and the same blocks in the same order give the same digits
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 1000])
+def test_nystroem_features_in_blocks_of_any_size(block):
+    X = np.random.default_rng(1).normal(size=(150, 3))
+    wanted = nystroem_features(gaussian(0.3), X, X[::10])
+    np.testing.assert_allclose(nystroem_features(gaussian(0.3), X, X[::10], block=block), wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype, least, most", [("float32", 1e-7, 1e-6), ("float64", 1e-16, 1e-12)])
+def test_blocks_are_as_precise_as_they_say(dtype, least, most):
+    X = np.random.default_rng(1).normal(size=(150, 3))
+    gram, V = StreamedGram(gaussian(0.3), X, dtype), np.eye(3)[np.arange(150) % 3]
+    exact = gaussian(0.3)(X) @ V
+    assert least <= gram.precision <= most and (np.abs(gram.times(V) - exact) <= gram.precision * exact).all()
 
 
 def test_the_same_digits_twice():

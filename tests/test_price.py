@@ -11,7 +11,7 @@ from kxbook.gram import as_gram
 from kxbook.imm import kernel_imm
 from kxbook.kernel import chi2, distance, epsilon, gaussian, hellinger, intersection, laplace, linear, taylor
 from kxbook.kkmeans import best_partition
-from kxbook.price import Run, best_tree, certify, kernel_cost, optimal_cut, relaxed_bound, spectral_bound
+from kxbook.price import Run, _axes, _kernel_axis_costs, best_tree, certify, kernel_cost, optimal_cut, relaxed_bound, spectral_bound
 
 
 def cauchy(t):
@@ -32,6 +32,23 @@ CHAINS = {
     "chi2 quadrature": (chi2(), "quadrature", 5),
     "chi2 riemann": (chi2(), "riemann", 5),
 }
+
+
+def test_costs_and_distances_of_means_on_one_axis():
+    rng = np.random.default_rng(0)
+    X, labels, weights, kernel = rng.integers(0, 5, size=(20, 1)).astype(float), np.arange(20) % 3, rng.uniform(1, 2, 20), gaussian(0.5)
+    (axis,) = _axes(X, [(np.arange(20), labels, weights, 3)])
+    (cost,), distances = _kernel_axis_costs(kernel, axis)
+    np.testing.assert_allclose(cost, kernel_cost(kernel(X), labels, weights))
+    mean = np.array([np.where(labels == c, weights, 0) / weights[labels == c].sum() for c in range(3)])
+    for a, b in np.ndindex(3, 3):
+        np.testing.assert_allclose(distances[a, b], (mean[a] - mean[b]) @ kernel(X) @ (mean[a] - mean[b]), atol=1e-12)
+
+
+def test_no_clusters_have_no_bound():
+    for bound in (relaxed_bound, spectral_bound):
+        with pytest.raises(ValueError, match="at least 1"):
+            bound(np.eye(3), 0)
 
 
 @pytest.mark.parametrize("rows", [np.arange(3, 9), np.arange(12)[::-1], np.repeat(np.arange(6), 2), np.arange(12)])
