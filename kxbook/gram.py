@@ -449,7 +449,7 @@ def choose_landmarks(
     if np.ndim(rank) == 2:
         return np.unique(kernel.check(rank), axis=0)
     number = cast("float", rank)
-    if np.ndim(rank) or not (0 < number < 1 or number == int(number) >= 1):
+    if np.ndim(rank) or not (0 < number < 1 or number >= 1 and float(number).is_integer()):
         raise ValueError(
             "The 'rank' parameter must be a number of landmarks, a share of the kernel between "
             f"0 and 1 that may be lost, or an array of landmarks. Got {rank!r} instead."

@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 MODULES = {  # chapter, properties that run first, test files that run last
-    "gram": ("03_gram", ["streamed_dense_and_full_rank", "distance_lemma", "copies_are_weights"], ["test_determinism.py -k blocks"]),
+    "gram": ("03_gram", ["streamed_dense_and_full_rank", "distance_lemma", "copies_are_weights"], ["test_gram.py", "test_determinism.py -k blocks"]),
     "surrogate": ("07_surrogate", ["root_features", "exact_features_of_laplace", "exact_features_of_additive", "fitted_features", "taylor_features"], ["test_surrogate.py"]),
     "imm": ("08_imm", ["codes_and_ends", "every_cut_of_imm", "every_cut_of_kernel_imm", "bound_of_imm", "imm_knows_no_order"], ["test_imm.py"]),
     "sweep": ("09_sweep", ["the_sweep_is", "costs_in_integers"], ["test_tree.py -k sweep"]),

@@ -1,6 +1,7 @@
 """Certificates hold what they promise: on many random data sets, for every kernel that has a chain of bounds."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -43,6 +44,13 @@ def test_costs_and_distances_of_means_on_one_axis():
     mean = np.array([np.where(labels == c, weights, 0) / weights[labels == c].sum() for c in range(3)])
     for a, b in np.ndindex(3, 3):
         np.testing.assert_allclose(distances[a, b], (mean[a] - mean[b]) @ kernel(X) @ (mean[a] - mean[b]), atol=1e-12)
+
+
+def test_bars_of_a_certificate_are_in_proportion():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    certificate = KernelIMM(3, random_state=0).fit(X).certificate()
+    widths = [float(w) for w in re.findall(r";width:([\d.]+)%", certificate._repr_html_())]
+    assert len(widths) >= len(certificate.proof) and max(widths) == 100 and min(widths) > 0
 
 
 def test_no_clusters_have_no_bound():
