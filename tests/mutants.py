@@ -46,7 +46,9 @@ REASONS = {  # of a module: in which line, what was changed, and why nothing can
         ("(weight * t**2 / 2)[:, None]", "2 -> 3", "a wrong scale of all derivatives: the fit takes other steps to the same end"),
         ("np.zeros((len(z), 1))", "1 -> 0", "a column of zeros: one feature or none, neither can be cut"),
     ],
-    "price": [],
+    "price": [
+        ("cost + low(side, many) >= best[0] - noise", "best[0] - noise: Sub -> Add", "a branch that cannot win is left a little later: the same tree"),
+    ],
     "gram": [],
 }
 PATIENCE = 4  # times as long as without a mutant, and ten seconds more

@@ -15,7 +15,7 @@ from kxbook import KernelExKMC, KernelExpand, Tree
 from kxbook.data import load_iris, quadratic_xor
 from kxbook.grow import check_bins, grow
 from kxbook.imm import encode
-from kxbook.sweep import brute_cut, sweep, sweep_spec
+from kxbook.sweep import brute_cut, cost_unit, sweep, sweep_spec
 
 entries = st.sampled_from([st.integers(0, 1), st.integers(0, 2), st.integers(-3, 3), st.integers(-(10**12), 10**12)])  # small ones tie often
 tables = st.tuples(st.integers(1, 9), st.integers(1, 4), entries).flatmap(lambda t: arrays(np.int64, t[:2], elements=t[2], fill=st.nothing()))
@@ -26,6 +26,14 @@ points = st.tuples(st.integers(1, 25), st.integers(1, 3)).flatmap(lambda shape: 
 @given(tables, st.booleans())
 def test_the_sweep_is_the_search_through_all_intervals(G, threshold):
     assert tuple(map(int, brute_cut(G, threshold))) == sweep(G, threshold) == sweep_spec(G, threshold)
+
+
+@pytest.mark.parametrize("n", [1, 2, 1000, 2**17, 2**30, 2**40])
+@pytest.mark.parametrize("largest", [1e-200, 0.7, 1.0, 1.999, 1e200])
+def test_units_of_the_sweep_leave_room_for_sums_and_few_digits_out(n, largest):
+    unit = cost_unit(largest, n)
+    assert 2 * n * (largest / unit) < 2**62  # the sweep adds two sums, and 2**62 stands for more than any cost
+    assert unit > largest * 2.0**-44 and (n > 2**17 or unit <= largest * 2.0**-43)
 
 
 def test_numbers_of_bins():
