@@ -49,7 +49,9 @@ REASONS = {  # of a module: in which line, what was changed, and why nothing can
     "price": [
         ("cost + low(side, many) >= best[0] - noise", "best[0] - noise: Sub -> Add", "a branch that cannot win is left a little later: the same tree"),
     ],
-    "gram": [],
+    "gram": [
+        ("0 < number < 1 or number >= 1", "0 < number < 1: Lt -> LtE", "a rank of 1 is allowed either way"),
+    ],
 }
 PATIENCE = 4  # times as long as without a mutant, and ten seconds more
 

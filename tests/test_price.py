@@ -53,6 +53,11 @@ def test_bars_of_a_certificate_are_in_proportion():
     assert len(widths) >= len(certificate.proof) and max(widths) == 100 and min(widths) > 0
 
 
+def test_a_bound_for_points_that_hardly_differ():
+    K = gaussian(0.001)([[0.0], [0.0], [2.0], [0.0]])  # LAPACK's solver for a few eigenvalues fails on the way
+    assert abs(relaxed_bound(K, 3, max_iter=10)) <= 1e-9
+
+
 def test_no_clusters_have_no_bound():
     for bound in (relaxed_bound, spectral_bound):
         with pytest.raises(ValueError, match="at least 1"):
