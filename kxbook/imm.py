@@ -452,13 +452,18 @@ def _ends(column, a: int, b: int, feature: NDArray) -> tuple[float, float]:
 # %% ../nbs/08_imm.ipynb #d5cbb5d3
 @njit(cache=True, nogil=True)
 def _feature_sums(Phi, code, label, count, k):
-    "Sums over each cluster of features given on codes, (k, r)."
-    sums = np.zeros((k, len(Phi)))
+    "Sums over each cluster of features given on codes, (k, r), in twice the precision."
+    sums, lost = np.zeros((k, len(Phi))), np.zeros((k, len(Phi)))
     for j in range(len(Phi)):
         column = Phi[j]
         for i in range(len(code)):
-            sums[label[i], j] += count[i] * column[code[i]]
-    return sums
+            l, x = label[i], count[i] * column[code[i]]
+            old = sums[l, j]
+            new = old + x
+            added = new - old
+            lost[l, j] += (old - (new - added)) + (x - added)
+            sums[l, j] = new
+    return sums + lost
 
 # %% ../nbs/08_imm.ipynb #53d5b3e8
 def kernel_imm(
@@ -480,7 +485,7 @@ def kernel_imm(
     seen: dict[int, tuple[NDArray, NDArray, NDArray]] = {}
 
     def mean(of: NDArray) -> NDArray:
-        return np.bincount(label, count * of[rows], k) / size
+        return _feature_sums(of[None], rows, label, count, k)[:, 0] / size
 
     def column(axis: int) -> Column:
         own = mean(X[:, axis]) if surrogate == "coordinate" else None

@@ -67,7 +67,7 @@ class Clustering:
     size: NDArray  # (k,) weights of the clusters
     q: NDArray  # (k,) squared norms of the means
     costs: tuple[float, ...]  # cost at the start and after each pass
-    converged: bool  # whether a further pass changes nothing
+    converged: bool  # whether further passes change nothing, or nothing but rounding
 
 
 def _changes(old: NDArray, new: NDArray, weights: NDArray, k: int) -> NDArray:
@@ -103,9 +103,9 @@ def lloyd(
     tell: Callable[[float, int], None] | None = None,  # told cost and work
 ) -> Clustering:
     "Kernel k-means from given labels: passes until nothing changes."
-    labels = np.array(labels)
+    labels = np.array(labels, dtype=int)
     weights = np.ones(gram.n) if weights is None else weights
-    costs, converged = [], False
+    costs, converged, seen = [], False, {hash(labels.tobytes())}
     before: Clustering | None = None
     if tell:
         tell(np.nan, gram.n**2)
@@ -123,9 +123,11 @@ def lloyd(
         if (np.bincount(new, minlength=k) == 0).any():
             new = repair(sq_dists(sums, gram.diag, size, q), new, weights, error)
         moved = np.flatnonzero(new != labels)
-        converged = len(moved) == 0
+        mark = hash(new.tobytes())
+        converged = mark in seen
+        seen.add(mark)
         few = 2 * len(moved) < gram.n
-        if tell and not converged:
+        if tell and len(moved):
             tell(costs[-1], gram.n * (len(moved) if few else gram.n))
         if few:
             change = _changes(labels[moved], new[moved], weights[moved], k)

@@ -55,6 +55,16 @@ def test_copies_count():
     assert counted == repeated
 
 
+@pytest.mark.parametrize("kernel", [linear(), chi2(), hellinger(), laplace(0.5)], ids=lambda kernel: kernel.name)
+def test_means_do_not_depend_on_the_order_of_rows(kernel):
+    rng = np.random.default_rng(0)
+    Z, labels = rng.random((2000, 2)) * 10.0 ** rng.integers(-3, 4, size=(2000, 2)), np.arange(2000) % 3
+    for _ in range(5):  # thresholds come from sums of numbers of very different size
+        order = rng.permutation(2000)
+        first, other = (kernel_imm(Z[o], labels[o], kernel, candidates="midpoints")[1] for o in (slice(None), order))
+        assert [step.feature for step in first] == [step.feature for step in other]
+
+
 def test_coinciding_centres_warn_and_share_a_leaf():
     Z, labels = quadratic_xor(4)
     with pytest.warns(UserWarning, match="coincide in the features"):

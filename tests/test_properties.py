@@ -389,10 +389,11 @@ KERNELS = st.sampled_from([linear(), gaussian(0.5), laplace(0.5), intersection()
 
 
 @examples(80)
-@given(clustered(n=(2, 20), shapes=("ties", "offset", "fine offset", "constant")), KERNELS, st.data())  # columns whose sums are exact in any order; estimators sort the rows before
+@given(clustered(n=(2, 20)), KERNELS, st.data())
 def test_imm_knows_no_order_of_rows_and_no_names_of_clusters(data, kernel, more):
     X, labels, k = data
     X = on(kernel, X)
+    assume(kernel.name != "gaussian" or np.ptp(X, 0).max() < 1e4)  # or the features are very many
     order, names = (np.array(more.draw(st.permutations(range(m)))) for m in (len(X), k))
     tree, steps = kernel_imm(X, labels, kernel)
     shuffled, _ = kernel_imm(X[order], labels[order], kernel)
