@@ -672,7 +672,7 @@ def _cluster(features: Features, k: int, rng, verbose: int, init="auto", **optio
     if (sizes == 0).any():
         warnings.warn(
             f"Number of distinct clusters ({(sizes > 0).sum()}) found smaller than n_clusters "
-            f"({k}). Possibly due to duplicate points in X.",
+            f"({k}). Points of X may be equal, or no further apart than rounding.",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -39,11 +39,12 @@ class Browser(webdriver.Chrome):
         "By how many pixels the page is wider than the window."
         return self.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
-    def axe(self):
-        "What axe-core calls serious or critical: contrast, alternative texts, names of links and buttons, landmarks."
+    def axe(self, *rules):
+        "What axe-core calls serious or critical, by the rules named or by all: contrast, alternative texts, names of links and buttons, landmarks."
         self.execute_script(next(f.locate() for f in files("axe-core-python") if f.name == "axe.min.js").read_text(encoding="utf-8"))
         self.set_script_timeout(400)  # the longest pages take a minute
-        found = self.execute_async_script("const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations))")
+        options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
+        found = self.execute_async_script("const [options, done] = arguments; axe.run(document, options).then(r => done(r.violations))", options)
         nodes = [(v["id"], node) for v in found if v["impact"] in ("serious", "critical") for node in v["nodes"]]
         return [f"{rule}: {node['target']} {node['html'][:120]} {node['any'][:1] and node['any'][0]['message']}" for rule, node in nodes]
 

@@ -365,7 +365,8 @@ def test_every_cut_of_kernel_imm_has_the_fewest_mistakes(data, kernel):
     X = on(kernel, X)
     tree, steps = kernel_imm(X, labels, kernel)
     columns = [np.unique(x, return_inverse=True) for x in X.T]
-    Phi = np.round(np.hstack([axis_features(kernel, "exact", z)[code] for z, code in columns]), 12)
+    Phi = np.hstack([axis_features(kernel, "exact", z)[code] for z, code in columns])
+    Phi = np.round(Phi / np.maximum(np.abs(Phi).max(0), 1e-300), 12)  # the mean of equal numbers may miss them
     centres = np.round(np.array([Phi[labels == c].mean(0) for c in range(k)]), 10)
     centres = np.where(np.abs(centres[:, None] - Phi).min(1) < 1e-9, Phi[np.abs(centres[:, None] - Phi).argmin(1), np.arange(Phi.shape[1])], centres)
     for step in steps:

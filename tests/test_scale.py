@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
 from kxbook.scale import as_pieces, connect, in_pieces, parquet_pieces
@@ -211,6 +212,14 @@ def test_clusters_in_pieces_converge():
         clone(model).set_params(max_iter=2).fit(in_pieces(Z, 50))
     with pytest.raises(ValueError, match="has 6 labels, for 2 clusters"):
         KernelKMeans(2, kernel="linear", init=np.arange(400) % 6).fit(in_pieces(Z, 50))
+
+
+def test_fewer_points_than_clusters_warn():
+    "As in memory: a cluster stays empty, and the fit says so."
+    Z = np.repeat([[0.0, 0.0], [1.0, 1.0]], 50, axis=0)
+    with pytest.warns(ConvergenceWarning, match=r"\(2\) found smaller than n_clusters \(3\). Points of X may be equal"):
+        model = KernelKMeans(3, gamma=1.0, random_state=0).fit(in_pieces(Z, 30))
+    assert len(np.unique(model.labels_[:50])) == len(np.unique(model.labels_[50:])) == 1 and model.inertia_ < 1e-6
 
 
 def test_certificates_in_pieces_promise_no_more_than_they_know(blobs):
