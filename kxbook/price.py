@@ -180,6 +180,11 @@ def _scatter(Z: NDArray, w: NDArray, block: int = 1 << 14) -> NDArray:
     return total
 
 
+def _noise(gram: Gram, w: NDArray, k: int) -> float:
+    "What rounding may amount to in the k terms of a bound and the four of a cost."
+    return (k + 4) * gram.precision * float(w @ np.abs(gram.diag))
+
+
 def spectral_bound(
     K: ArrayLike | Gram,  # kernel matrix, or a Gram
     k: int,  # number of clusters
@@ -194,7 +199,7 @@ def spectral_bound(
     w = _weights(weights, gram.n)
     mean = w / w.sum()
     trace = float(w @ gram.diag - w.sum() * (mean @ gram.times(mean[:, None])[:, 0]))
-    r, noise = min(k, gram.n) - 1, k * gram.precision * float(w @ np.abs(gram.diag))
+    r, noise = min(k, gram.n) - 1, _noise(gram, w, k)
     if r == 0:
         return trace - noise
     if isinstance(gram, LowRankGram):  # the same eigenvalues, of a small matrix
@@ -256,7 +261,7 @@ def relaxed_bound(
         value, np.zeros(len(i)), jac=True, method="L-BFGS-B", bounds=bounds, options=options
     )
     nu = scale * min(value(np.maximum(found.x, 0))[0], value(np.zeros(len(i)))[0])
-    return float(trace - nu - k * gram.precision * np.abs(A).sum() / n)
+    return float(trace - nu) - _noise(gram, w, k)
 
 # %% ../nbs/11_price.ipynb #13bb38f0
 class _Axis(NamedTuple):

@@ -58,6 +58,14 @@ def test_a_bound_for_points_that_hardly_differ():
     assert abs(relaxed_bound(K, 3, max_iter=10)) <= 1e-9
 
 
+def test_no_bound_is_above_a_cost_that_rounding_took():
+    X = np.column_stack([[0.0, 1.0, 3.0, 4.0], np.full(4, 1e11)])  # kernel values of 1e11, costs of 1
+    model = KernelIMM(2, kernel="intersection", random_state=0).fit(X)
+    assert model.certificate().lower_bound <= min(model.cost_, model.reference_cost_)
+    near = KernelIMM(2, kernel="intersection", random_state=0).fit(X[:, :1])
+    assert 0.7 < near.certificate().lower_bound <= near.reference_cost_ == pytest.approx(1)
+
+
 def test_no_clusters_have_no_bound():
     for bound in (relaxed_bound, spectral_bound):
         with pytest.raises(ValueError, match="at least 1"):
