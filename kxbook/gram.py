@@ -66,7 +66,7 @@ def dist_errors(
     with np.errstate(divide="ignore", invalid="ignore"):
         errors = np.abs(sums / size)
         errors *= 2 * precision
-        errors += precision * np.abs(q)
+        errors += precision * (np.abs(q) + np.finfo(float).tiny)  # absolute below that
     errors[:, size == 0] = 0
     return errors
 

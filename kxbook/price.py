@@ -90,7 +90,8 @@ def kernel_cost(
     q = np.bincount(labels, weights * own, k) / size / size
     own = own / size[labels]
     d = gram.diag[rows] - 2 * own + q[labels]
-    noise = gram.precision * (np.abs(gram.diag[rows]) + 2 * np.abs(own) + np.abs(q)[labels])
+    size_of_terms = np.abs(gram.diag[rows]) + 2 * np.abs(own) + np.abs(q)[labels]
+    noise = gram.precision * (size_of_terms + np.finfo(float).tiny)
     return float(weights @ np.where(np.abs(d) <= noise, 0.0, d))
 
 
@@ -401,11 +402,12 @@ def _certificate_html(c: Certificate) -> str:
     left = 'style="text-align:left"'
 
     def table(lines: tuple[Line, ...], reasons: tuple[str, ...]) -> str:
-        low = min([line.value for line in lines if line.value > 0], default=1.0) / 1.5
-        reach = np.log(max([line.value for line in lines] + [low * 2]) / low)
+        logs = [np.log(line.value) if line.value > 0 else -np.inf for line in lines]
+        low = min([log for log in logs if np.isfinite(log)], default=0.0) - 0.4
+        reach = max([*logs, low + 0.7]) - low
         rows = ""
-        for line, reason in zip(lines, [*reasons, *[""] * len(lines)]):
-            share = np.log(line.value / low) / reach if line.value > low else 0.0
+        for line, log, reason in zip(lines, logs, [*reasons, *[""] * len(lines)]):
+            share = max(log - low, 0.0) / reach
             bar = f"background:#0072B2;height:.7em;width:{100 * share:.1f}%;min-width:1px"
             rows += (
                 f'<tr><th scope="row" {left}>{escape(line.name)}</th>'

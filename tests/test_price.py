@@ -3,6 +3,7 @@
 import pickle
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,6 +65,23 @@ def test_no_bound_is_above_a_cost_that_rounding_took():
     assert model.certificate().lower_bound <= min(model.cost_, model.reference_cost_)
     near = KernelIMM(2, kernel="intersection", random_state=0).fit(X[:, :1])
     assert 0.7 < near.certificate().lower_bound <= near.reference_cost_ == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kernel", ["intersection", "hellinger", "linear"])
+def test_numbers_below_the_normal_ones_cost_nothing(kernel):
+    X = np.array([[0.0, 0.0]] * 5 + [[0.0, 1.5e-323], [0.0, 2e-323], [1.0, 0.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", UserWarning)  # two points are found, not four
+        model = KernelIMM(4, kernel=kernel, random_state=0).fit(X)
+        assert model.cost_ == model.reference_cost_ == 0 and "width:" in model.certificate()._repr_html_()
+
+
+def test_bars_of_tiny_and_huge_lines_have_a_width():
+    certificate = KernelIMM(2, random_state=0).fit([[0.0], [1.0], [5.0]]).certificate()
+    lines = tuple(line._replace(value=value) for line, value in zip(certificate.proof[:3], (0.0, 5e-324, 1e308)))
+    widths = re.findall(r";width:([\d.]+)%", replace(certificate, proof=lines, base_proof=())._repr_html_())
+    assert widths == ["0.0", "0.0", "100.0"]
 
 
 def test_no_clusters_have_no_bound():
