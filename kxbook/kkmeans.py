@@ -67,7 +67,7 @@ class Clustering:
     size: NDArray  # (k,) weights of the clusters
     q: NDArray  # (k,) squared norms of the means
     costs: tuple[float, ...]  # cost at the start and after each pass
-    converged: bool  # whether further passes change nothing, or nothing but rounding
+    converged: bool  # whether a further pass changes nothing
 
 
 def _changes(old: NDArray, new: NDArray, weights: NDArray, k: int) -> NDArray:
@@ -105,7 +105,8 @@ def lloyd(
     "Kernel k-means from given labels: passes until nothing changes."
     labels = np.array(labels, dtype=int)
     weights = np.ones(gram.n) if weights is None else weights
-    costs, converged, seen = [], False, {hash(labels.tobytes())}
+    costs, converged = [], False
+    past, left = np.zeros(k), 2 * np.finfo(float).eps  # rounding of larger sums
     before: Clustering | None = None
     if tell:
         tell(np.nan, gram.n**2)
@@ -119,21 +120,22 @@ def lloyd(
             return before  # only a kernel that is not positive semidefinite comes here
         if converged or len(costs) > max_iter:
             return best
-        before = best
         if (np.bincount(new, minlength=k) == 0).any():
-            new = repair(sq_dists(sums, gram.diag, size, q), new, weights, error)
+            new = repair(sq_dists(sums, gram.diag, size, q), new, weights, 3 * error)
         moved = np.flatnonzero(new != labels)
-        mark = hash(new.tobytes())
-        converged = mark in seen
-        seen.add(mark)
-        few = 2 * len(moved) < gram.n
-        if tell and len(moved):
+        still = len(moved) == 0
+        worn = still and (left * past > gram.precision * np.abs(q) * size)[size > 0].any()
+        converged = still and not worn
+        before = None if worn else best  # costs from worn sums are no measure
+        few = 2 * len(moved) < gram.n and not worn
+        if tell and not converged:
             tell(costs[-1], gram.n * (len(moved) if few else gram.n))
         if few:
             change = _changes(labels[moved], new[moved], weights[moved], k)
+            past = np.maximum(past, np.abs(sums).max(0))
             sums += gram.times(change, columns=moved)
         else:
-            sums = gram.cluster_sums(new, k, weights)
+            sums, past = gram.cluster_sums(new, k, weights), np.zeros(k)
         labels = new
 
 # %% ../nbs/04_kkmeans.ipynb #9a0209a5
