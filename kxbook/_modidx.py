@@ -369,6 +369,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                               'kxbook.price._landmark_chain': ('price.html#_landmark_chain', 'kxbook/price.py'),
                               'kxbook.price._largest_sum': ('price.html#_largest_sum', 'kxbook/price.py'),
                               'kxbook.price._means': ('price.html#_means', 'kxbook/price.py'),
+                              'kxbook.price._noise': ('price.html#_noise', 'kxbook/price.py'),
                               'kxbook.price._normal': ('price.html#_normal', 'kxbook/price.py'),
                               'kxbook.price._obstacles': ('price.html#_obstacles', 'kxbook/price.py'),
                               'kxbook.price._ordered': ('price.html#_ordered', 'kxbook/price.py'),

@@ -34,9 +34,9 @@ def is_psd(
 ) -> bool:
     "Whether a matrix is symmetric without an eigenvalue below zero by more than rounding explains."
     K = np.asarray(K, dtype=float)
-    K = K / np.abs(K).max(initial=np.finfo(float).tiny)  # entries may be near the largest float
-    slack = 10 * len(K) * np.finfo(float).eps * max(np.linalg.norm(K, 2), 1.0)
-    return bool(np.allclose(K, K.T, atol=slack) and lowest_eigenvalue(K) >= -slack)
+    A = K / np.abs(K).max(initial=np.finfo(float).tiny)  # entries may be near the largest float
+    slack = 10 * len(A) * np.finfo(float).eps * max(float(np.linalg.norm(A, 2)), 1.0)
+    return bool(np.allclose(A, A.T, atol=slack) and lowest_eigenvalue(A) >= -slack)
 
 # %% ../nbs/02_kernel.ipynb #0e0017d8
 @dataclass(frozen=True, repr=False)
