@@ -68,4 +68,4 @@ picture: .venv/ready
 	@touch $@
 
 clean:
-	rm -rf .venv .matrix .coverage* _book .book build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .matrix .coverage* .mutants.json _book .book build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

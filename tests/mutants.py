@@ -1,24 +1,33 @@
 """How good are the tests? Change one sign, comparison or number of a module and see whether anything notices.
 
-    nice -n 19 .venv/bin/python tests/mutants.py [--seed 0] [--each 20] [--only sweep,grow]
+    nice -n 19 .venv/bin/python tests/mutants.py [--seed 0] [--each 40] [--only sweep,grow] [--jobs 2]
 
 Each mutant is made in a copy of the repository. First the module's properties run, without compilation; what survives them meets the cells of the module's chapter
-(those that do not export) and the tests named below. A mutant that takes too long counts as noticed: a loop that does not end is a symptom.
+(those that do not export) and the tests named below. A mutant that takes too much of the processor's time counts as noticed: a loop that does not end is a symptom.
 Printed are the survivors and the share of those that were killed, module by module; the exit code is 0 if that is at least 85%.
+
+The run takes hours, so it can be interrupted: `.mutants.json` remembers. What was killed stays killed while the module's source is the same, what survived meets the tests
+again. Remove the file to begin anew.
 
 Some mutants survive because they change nothing that can be observed. `REASONS` says why, for those that were looked at.
 """
 
 import argparse
 import ast
+import hashlib
+import json
 import os
 import random
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
 
 ROOT = Path(__file__).parent.parent
 MODULES = {  # chapter, properties that run first, test files that run last
@@ -53,7 +62,8 @@ REASONS = {  # of a module: in which line, what was changed, and why nothing can
         ("0 < number < 1 or number >= 1", "0 < number < 1: Lt -> LtE", "a rank of 1 is allowed either way"),
     ],
 }
-PATIENCE = 4  # times as long as without a mutant, and ten seconds more
+PATIENCE = 4  # times as many seconds of the processor as without a mutant, and ten more; other work on the machine does not count
+MEMORY = ROOT / ".mutants.json"
 
 
 class Mutator(ast.NodeTransformer):
@@ -174,11 +184,14 @@ for cell in json.load(open(sys.argv[1]))["cells"]:
 
 
 def run(command, copy, seconds, **variables):
-    "None if the command ends well in that time, else why it does not."
+    "None if the command ends well in that time of the processor, else why it does not. One that only waits is given up too, much later."
     env = os.environ | {"PYTHONPATH": str(copy), "HYPOTHESIS_PROFILE": "mutants", "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | variables
+    limited = ["sh", "-c", f'ulimit -t {int(seconds)}; exec "$@"', "sh", *command]
     try:
-        done = subprocess.run(command, cwd=copy, env=env, timeout=seconds, capture_output=True, text=True)
+        done = subprocess.run(limited, cwd=copy, env=env, timeout=10 * seconds, capture_output=True, text=True)
     except subprocess.TimeoutExpired:
+        return "takes too long"
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return "takes too long"
     return None if done.returncode == 0 else ((done.stderr.strip() or done.stdout.strip()).splitlines() or ["?"])[-1][:100]
 
@@ -195,47 +208,85 @@ def stages(copy, module):
         yield name, lambda seconds, command=command: run(command, copy, seconds)
 
 
-def timed(check, seconds):
-    "What the check says, and how long it takes."
+def limits(copy, module):
+    "How many seconds each check may take, from how many it takes without a mutant."
+    found = []
+    for name, check in stages(copy, module):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if why := check(900):
+            sys.exit(f"{module}: the tests fail without any mutant: {name}: {why}")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(10 + PATIENCE * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
+    return found
+
+
+def attempt(copy, module, source, wanted, seconds):
+    "Make one mutant in the copy; what is changed, what notices it (or None), and after how many seconds."
+    text, said, _ = mutant(source, wanted)
+    path = copy / "kxbook" / f"{module}.py"
+    path.write_text(text, encoding="utf-8")
     start = time.monotonic()
-    return check(seconds), time.monotonic() - start
+    by = next((f"{name}: {why}" for (name, check), most in zip(stages(copy, module), seconds) if (why := check(most))), None)
+    path.write_text(source, encoding="utf-8")
+    line, _, change = said.partition(": ")
+    code = source.splitlines()[int(line.split()[1]) - 1].strip()
+    return {"line": line, "change": f"{change} in {code}", "by": by, "seconds": round(time.monotonic() - start)}
+
+
+def reason(module, change):
+    "Why nothing notices a change, if that was looked at."
+    return next((why for part, what, why in REASONS[module] if part in change.split(" in ", 1)[1] and what in change.split(" in ", 1)[0]), "not looked at yet")
+
+
+def copies(folder, many):
+    "A queue of copies of the repository, for as many mutants at once."
+    queue = Queue()
+    for number in range(many):
+        copy = Path(folder) / str(number)
+        for name in ("kxbook", "nbs", "tests", "site"):
+            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        for name in ("pyproject.toml", "settings.ini"):
+            shutil.copy(ROOT / name, copy)
+        queue.put(copy)
+    return queue
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--each", type=int, default=20, help="mutants of each module")
+    parser.add_argument("--each", type=int, default=40, help="mutants of each module")
     parser.add_argument("--only", default=",".join(MODULES), help="modules, with commas")
+    parser.add_argument("--jobs", type=int, default=2, help="mutants at once")
     args = parser.parse_args()
+    memory = json.loads(MEMORY.read_text(encoding="utf-8")) if MEMORY.exists() else {}
     killed = made = 0
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "book"
-        for name in ("kxbook", "nbs", "tests", "site"):
-            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-        for name in ("pyproject.toml", "settings.ini"):
-            shutil.copy(ROOT / name, copy)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(args.jobs) as pool:
+        free = copies(folder, args.jobs)
         for module in args.only.split(","):
-            path = copy / "kxbook" / f"{module}.py"
-            source, rng, mine = path.read_text(encoding="utf-8"), random.Random(f"{args.seed} {module}"), 0
-            checks = []
-            for name, check in stages(copy, module):
-                why, seconds = timed(check, 900)
-                if why:
-                    sys.exit(f"{module}: the tests fail without any mutant: {name}: {why}")
-                checks.append((name, check, 10 + PATIENCE * seconds))
-            total = mutant(source)[2]
-            chosen = sorted(rng.sample(range(total), min(args.each, total)))
-            for wanted in chosen:
-                text, said, _ = mutant(source, wanted)
-                path.write_text(text, encoding="utf-8")
-                start = time.monotonic()
-                by = next((f"{name}: {why}" for name, check, seconds in checks if (why := check(seconds))), None)
-                mine += by is not None
-                line, _, change = said.partition(": ")
-                code = source.splitlines()[int(line.split()[1]) - 1].strip()
-                why = by or next((why for part, what, why in REASONS[module] if part in code and what in change), "not looked at yet")
-                print(f"{module} {'killed  ' if by else 'SURVIVED'} {line}: {change} in {code}   [{why}] ({time.monotonic() - start:.0f} s)", flush=True)
-            path.write_text(source, encoding="utf-8")
+            source = (ROOT / "kxbook" / f"{module}.py").read_text(encoding="utf-8")
+            total, mark = mutant(source)[2], hashlib.sha256(source.encode()).hexdigest()
+            order = random.Random(f"{args.seed} {module}").sample(range(total), total)  # so that more are the same and others
+            chosen = sorted(order[: args.each])
+            known = memory.get(module, {})
+            tried = known["tried"] if known.get("source") == mark else {}
+            todo = [w for w in chosen if not tried.get(str(w), {}).get("by")]
+            copy = free.get()
+            seconds = limits(copy, module) if todo else []
+            free.put(copy)
+
+            def one(wanted):
+                copy = free.get()
+                try:
+                    return wanted, attempt(copy, module, source, wanted, seconds)
+                finally:
+                    free.put(copy)
+
+            for wanted, found in pool.map(one, todo):
+                tried[str(wanted)] = found
+                print(f"{module} {'killed  ' if found['by'] else 'SURVIVED'} {found['line']}: {found['change']}   [{found['by'] or reason(module, found['change'])}] ({found['seconds']} s)", flush=True)
+                memory[module] = {"source": mark, "possible": total, "tried": tried}
+                MEMORY.write_text(json.dumps(memory, indent=1), encoding="utf-8")
+            mine = sum(bool(tried[str(w)]["by"]) for w in chosen)
             print(f"{module}: {mine} of {len(chosen)} killed, out of {total} possible changes", flush=True)
             killed, made = killed + mine, made + len(chosen)
     print(f"{killed} of {made} killed: {killed / made:.0%}")
