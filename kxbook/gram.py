@@ -21,9 +21,9 @@ from threadpoolctl import threadpool_limits
 from .kernel import Kernel, check_points
 
 # %% auto #0
-__all__ = ['one_blas_thread', 'POOL', 'MOST_LANDMARKS', 'GRAMS', 'DENSE_UP_TO', 'FLOAT64_UP_TO', 'cluster_norms', 'sq_dists',
-           'dist_errors', 'Gram', 'DenseGram', 'StreamedGram', 'nystroem_features', 'feature_sums', 'LowRankGram',
-           'choose_landmarks', 'nystroem_gram', 'as_gram']
+__all__ = ['one_blas_thread', 'PRECISION', 'POOL', 'MOST_LANDMARKS', 'GRAMS', 'DENSE_UP_TO', 'FLOAT64_UP_TO', 'cluster_norms',
+           'sq_dists', 'dist_errors', 'Gram', 'DenseGram', 'StreamedGram', 'nystroem_features', 'feature_sums',
+           'LowRankGram', 'choose_landmarks', 'nystroem_gram', 'as_gram']
 
 # %% ../nbs/03_gram.ipynb #10c264fd
 def cluster_norms(
@@ -123,8 +123,9 @@ class DenseGram(Gram):
         K: NDArray,  # (n, n) kernel matrix
         kernel: Kernel | None = None,  # the kernel it is of, for new points
         X: NDArray | None = None,  # (n, d) points it is on, for new points
+        precision: float = 1e-12,  # relative error that products may have
     ):
-        self.K, self.kernel, self.X = K, kernel, X
+        self.K, self.kernel, self.X, self.precision = K, kernel, X, precision
         self.n, self.diag = len(K), np.array(K.diagonal())
 
     def times(
@@ -138,7 +139,7 @@ class DenseGram(Gram):
     def part(self, index: NDArray) -> DenseGram:
         "Some rows and columns of the matrix."
         X = None if self.X is None else self.X[index]
-        return DenseGram(self.K[np.ix_(index, index)], self.kernel, X)
+        return DenseGram(self.K[np.ix_(index, index)], self.kernel, X, self.precision)
 
     def diag_of(self, Y: ArrayLike) -> NDArray:
         "K(y, y), which a matrix without a kernel does not tell."
@@ -242,17 +243,22 @@ def _stream(
             stop.set()
 
 # %% ../nbs/03_gram.ipynb #c3fee62d
+PRECISION = {"float32": 1e-6, "float64": 1e-12}  # of sums whose terms are exact
+
+
 def _folds(
     kernel: Kernel, X: NDArray, dtype: np.dtype, centre: NDArray
-) -> tuple[bool, np.dtype]:
-    "Whether the exponent may be folded into a product, and the precision that this needs."
+) -> tuple[bool, np.dtype, float]:
+    "Whether the exponent may be folded into a product, in which type, and how precise sums are."
     if kernel.name != "gaussian":
-        return False, dtype
+        return False, dtype, PRECISION[dtype.name]
     with np.errstate(over="ignore"):
         widest = kernel.gamma * ((X - centre) ** 2).sum(1).max()
-    if dtype == np.float32 and np.finfo(dtype).eps * widest < 1e-5:
-        return True, dtype
-    return bool(np.finfo(float).eps * widest < 1e-9), np.dtype(float)
+    for one in (dtype, np.dtype(float)):
+        lost = 4 * np.sqrt(X.shape[1] + 4) * np.finfo(one).eps * widest
+        if lost < 100 * PRECISION[one.name]:
+            return True, one, float(PRECISION[one.name] + lost)
+    return False, np.dtype(float), PRECISION["float64"]
 
 # %% ../nbs/03_gram.ipynb #858d917c
 class StreamedGram(Gram):
@@ -268,8 +274,8 @@ class StreamedGram(Gram):
         self.kernel, self.X = kernel, kernel.check(X)
         self.dtype, self.block = np.dtype(dtype), block
         self.n, self.diag = len(self.X), kernel.diag(self.X)
-        fast, self.dtype = _folds(kernel, self.X, self.dtype, self.X.mean(0))
-        self.precision = 1e-6 if self.dtype == np.float32 else 1e-12
+        found = _folds(kernel, self.X, self.dtype, self.X.mean(0))
+        fast, self.dtype, self.precision = found
         make = _gaussian_blocks if fast else _kernel_blocks
         self._fold, self._fill = make(kernel, self.X, self.dtype)
         self._folded = self._fold(self.X)
@@ -328,7 +334,7 @@ def nystroem_features(
     values, vectors = np.linalg.eigh(kernel(L))
     keep = values > len(values) * np.finfo(float).eps * max(values[-1], 0.0)
     root = vectors[:, keep] / np.sqrt(values[keep])
-    folds, _ = _folds(kernel, X, np.dtype(float), L.mean(0))
+    folds, *_ = _folds(kernel, X, np.dtype(float), L.mean(0))
     make = _gaussian_blocks if folds else _kernel_blocks
     fold, fill = make(kernel, L, np.dtype(float))
     right, Z = fold(L), np.empty((len(X), root.shape[1]), dtype)
@@ -385,7 +391,7 @@ class LowRankGram(Gram):
     ):
         self.Z, self.features, self.missing = Z, features, missing
         self.n, self.diag = len(Z), np.einsum("ij,ij->i", Z, Z).astype(float)
-        self.precision = 1e-6 if Z.dtype == np.float32 else 1e-12
+        self.precision = PRECISION[Z.dtype.name]
 
     def times(
         self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None
@@ -534,8 +540,10 @@ def as_gram(
         shift = _centre(X)
         return LowRankGram(X - shift, partial(_shifted, shift=shift))
     if how == "dense" or how == "auto" and len(X) <= DENSE_UP_TO:
-        K = StreamedGram(kernel, X).matrix() if kernel.name == "gaussian" else kernel(X)
-        return DenseGram(K, kernel, X)
+        if kernel.name != "gaussian":
+            return DenseGram(kernel(X), kernel, X)
+        blocks = StreamedGram(kernel, X)
+        return DenseGram(blocks.matrix(), kernel, X, blocks.precision)
     if how.startswith("nystroem"):
         landmarks = choose_landmarks(kernel, X, rank, how == "nystroem++", rng)
         kept = "float64" if len(X) <= FLOAT64_UP_TO else "float32"

@@ -87,7 +87,7 @@ def test_nystroem_features_in_blocks_of_any_size(block):
     np.testing.assert_allclose(nystroem_features(gaussian(0.3), X, X[::10], block=block), wanted, atol=1e-9)
 
 
-@pytest.mark.parametrize("dtype, least, most", [("float32", 1e-7, 1e-6), ("float64", 1e-16, 1e-12)])
+@pytest.mark.parametrize("dtype, least, most", [("float32", 1e-7, 1e-5), ("float64", 1e-16, 2e-12)])
 def test_blocks_are_as_precise_as_they_say(dtype, least, most):
     X = np.random.default_rng(1).normal(size=(150, 3))
     gram, V = StreamedGram(gaussian(0.3), X, dtype), np.eye(3)[np.arange(150) % 3]

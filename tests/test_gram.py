@@ -1,12 +1,13 @@
-"""Choice of landmarks and extremes of kernels, where chapter 03 does not look."""
+"""Choice of landmarks, extremes of kernels, precision and threads, where chapter 03 does not look."""
 
 import warnings
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from kxbook import gram
-from kxbook.gram import as_gram, choose_landmarks
+from kxbook.gram import StreamedGram, _folds, as_gram, choose_landmarks, one_blas_thread
 from kxbook.kernel import gaussian, linear, quadratic
 
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -34,3 +35,46 @@ def test_one_row_can_be_too_large_but_not_too_small(kernel):
     assert as_gram(kernel, [[1e-200], [1.0], [2.0]]).n == 3
     with pytest.raises(ValueError, match="too close to zero"):
         as_gram(kernel, [[1e-200], [2e-200], [3e-200]])
+
+
+def clumps(reach, d, rng):
+    "Points far from their mean and near each other: where a folded exponent loses most."
+    return reach * np.repeat([[-1.0], [1.0]], 40, axis=0) / np.sqrt(d) + rng.normal(size=(80, d)) / 3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("d", [1, 3, 10, 100])
+def test_products_are_as_precise_as_a_gram_says(d, dtype):
+    rng = np.random.default_rng(0)
+    for reach in (0.3, 1, 2, 3, 5, 7, 10, 30, 100, 300, 1e3, 3e3, 1e4, 1e8):
+        Z, V, kernel = clumps(reach, d, rng), np.c_[np.eye(80), np.eye(3)[np.arange(80) % 3]], gaussian(min(1.0, 5 / d))
+        wanted = kernel(Z) @ V
+        for one in (StreamedGram(kernel, Z, dtype), as_gram(kernel, Z), as_gram(kernel, Z).part(np.arange(80))):
+            error = np.abs(one.times(V) - wanted) / np.where(wanted > 1e-30, wanted, np.inf)  # float32 has no smaller numbers
+            assert error.max() <= one.precision < 1.1e-4 * (1 if dtype == "float32" else 1e-6), (reach, type(one).__name__)
+
+
+def test_the_exponent_is_folded_where_that_costs_little():
+    choices = [(1, "float32", True, "float32"), (100, "float32", True, "float64"), (1e5, "float32", False, "float64"), (100, "float64", True, "float64"), (1e5, "float64", False, "float64")]
+    for reach, asked, fold, used in choices:
+        Z = clumps(reach, 2, np.random.default_rng(0))
+        found = _folds(gaussian(1.0), Z, np.dtype(asked), Z.mean(0))
+        assert found[:2] == (fold, np.dtype(used)), (reach, asked)
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_limits_of_threads_are_given_back():
+    with threadpool_limits(2, "blas"):
+        assert blas_threads() == {2}
+        for _ in range(2):
+            with one_blas_thread:
+                assert blas_threads() == {1}
+                with one_blas_thread:
+                    assert blas_threads() == {1}
+                assert blas_threads() == {1}
+            assert blas_threads() == {2}
+        StreamedGram(gaussian(1.0), X).times(np.eye(60))
+        assert blas_threads() == {2}
