@@ -28,6 +28,11 @@ def test_a_tolerance_that_is_not_reached_is_told(monkeypatch):
         assert 1 <= len(choose_landmarks(gaussian(1.0), X, 0.9)) < 5
 
 
+def test_landmarks_may_lie_close_together():
+    assert len(np.unique(choose_landmarks(gaussian(1.0), X / 1000, 5, spread=True), axis=0)) == 5
+    assert len(choose_landmarks(gaussian(1.0), np.zeros((60, 2)), 5, spread=True)) == 1
+
+
 @pytest.mark.parametrize("kernel", [quadratic(), linear()], ids=lambda k: k.name)
 def test_one_row_can_be_too_large_but_not_too_small(kernel):
     with pytest.raises(ValueError, match="not finite on this data. Rescale X"):
@@ -52,6 +57,16 @@ def test_products_are_as_precise_as_a_gram_says(d, dtype):
         for one in (StreamedGram(kernel, Z, dtype), as_gram(kernel, Z), as_gram(kernel, Z).part(np.arange(80))):
             error = np.abs(one.times(V) - wanted) / np.where(wanted > 1e-30, wanted, np.inf)  # float32 has no smaller numbers
             assert error.max() <= one.precision < 1.1e-4 * (1 if dtype == "float32" else 1e-6), (reach, type(one).__name__)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_with_new_points_are_precise_up_to_the_largest_values(dtype):
+    rng = np.random.default_rng(0)
+    for reach in (0.1, 1, 3, 7, 30, 300):
+        Z, V = clumps(reach, 3, rng), np.ones((80, 1))
+        one = StreamedGram(gaussian(1.0), Z, dtype)
+        Y = np.concatenate([Z + rng.normal(size=Z.shape) * far for far in (0.1, 1, 3, 10, 1e3)])
+        assert (np.abs(one.times(V, Y) - gaussian(1.0)(Y, Z) @ V) <= one.precision * 80).all(), reach
 
 
 def test_the_exponent_is_folded_where_that_costs_little():
