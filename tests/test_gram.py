@@ -1,5 +1,6 @@
 """Choice of landmarks, extremes of kernels, precision and threads, where chapter 03 does not look."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from kxbook import gram
-from kxbook.gram import StreamedGram, _folds, as_gram, choose_landmarks, one_blas_thread
+from kxbook.gram import StreamedGram, _enough, _folds, as_gram, choose_landmarks, nystroem_features, one_blas_thread
 from kxbook.kernel import gaussian, linear, quadratic
 
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -28,6 +29,19 @@ def test_a_tolerance_that_is_not_reached_is_told(monkeypatch):
         assert 1 <= len(choose_landmarks(gaussian(1.0), X, 0.9)) < 5
 
 
+def lost(landmarks):
+    "The share of the kernel that landmarks leave out, on all points."
+    return 1 - (nystroem_features(gaussian(1.0), X, landmarks) ** 2).sum() / len(X)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.01])
+def test_a_tolerance_is_kept_with_as_few_landmarks_as_that_takes(share):
+    enough = _enough(gaussian(1.0), X, X, share)
+    assert 1 < enough < 60 and lost(X[:enough]) <= share < lost(X[: enough - 1])
+    for seed, spread in itertools.product(range(8), (False, True)):
+        assert lost(choose_landmarks(gaussian(1.0), X, share, spread, np.random.default_rng(seed))) <= share
+
+
 def test_landmarks_may_lie_close_together():
     assert len(np.unique(choose_landmarks(gaussian(1.0), X / 1000, 5, spread=True), axis=0)) == 5
     assert len(choose_landmarks(gaussian(1.0), np.zeros((60, 2)), 5, spread=True)) == 1
@@ -40,6 +54,10 @@ def test_one_row_can_be_too_large_but_not_too_small(kernel):
     assert as_gram(kernel, [[1e-200], [1.0], [2.0]]).n == 3
     with pytest.raises(ValueError, match="too close to zero"):
         as_gram(kernel, [[1e-200], [2e-200], [3e-200]])
+
+
+def test_a_constant_column_may_be_as_large_as_it_likes():
+    assert np.allclose(as_gram(linear(), [[1e154, 0.0], [1e154, 1.0], [1e154, 5.0]]).diag, [4, 1, 9])
 
 
 def clumps(reach, d, rng):
