@@ -230,8 +230,12 @@ def read_ledger(
     "Read every notebook of `folder` in the order of their names, without running any."
     ledger = Ledger()
     for path in sorted(Path(folder).glob("[0-9]*.ipynb")):
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        read_cells([(c["cell_type"], "".join(c["source"])) for c in cells], path.name, ledger)
+        try:
+            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+            sources = [(c["cell_type"], "".join(c["source"])) for c in cells]
+        except (ValueError, LookupError, TypeError, RecursionError) as e:
+            raise ValueError(f"{path.name} is not a notebook: {type(e).__name__}: {e}") from None
+        read_cells(sources, path.name, ledger)
     return ledger
 
 # %% ../nbs/00_claim.ipynb #40f04593

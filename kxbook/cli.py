@@ -151,7 +151,7 @@ def pieces(
             f"{shown(path)} is not {encoding} text (byte {e.start}: {e.reason}). Say what it "
             "is, for instance --encoding latin-1."
         ) from None
-    except (csv.Error, ValueError) as e:
+    except (csv.Error, ValueError, OverflowError, NotImplementedError) as e:
         raise UserError(f"{shown(path)} cannot be read as a table: {e}.") from None
 
 # %% ../nbs/19_cli.ipynb #a9924824

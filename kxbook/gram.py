@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Event, Lock
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -188,7 +188,8 @@ class _OneBlasThread:
     "While any code is inside, matrix products use one thread."
 
     def __init__(self):
-        self.lock, self.inside, self.limit = Lock(), 0, None
+        self.lock, self.inside = Lock(), 0
+        self.limit: Any = None
 
     def __enter__(self) -> None:
         with self.lock:

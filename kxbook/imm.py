@@ -173,7 +173,7 @@ def _fewest(code, label, count, Phi, mu, peaks, gaps, here, midpoints):
     total = np.zeros(k, np.int64)
     for i in range(n):
         total[label[i]] += count[i]
-    best, margin, found = np.int64(2**62), -1.0, (m, m, -1, 0.0, False)
+    best, margin, found = 2**62, -1.0, (m, m, -1, 0.0, False)
     inside, above = np.zeros(k, np.int64), np.zeros(k, np.int64)
     for j in range(r):
         column = Phi[j]

@@ -293,7 +293,7 @@ GRIDS = {
     "IMM": {"n_clusters": [2, 3, 5]},
     "KernelIMM": {"gamma": [1e-4, 1.0, 300.0]},
     "KernelExKMC": {"gamma": [1e-4, 1.0], "max_leaves": [3, 6]},
-    "KernelExpand": {"max_leaves": [3, 6], "kernel": ["gaussian", "linear"]},
+    "KernelExpand": {"max_leaves": [3, 6], "gamma": [1e-4, 1.0]},
     "KernelTree": {"gamma": [1e-4, 1.0]},
 }
 

@@ -23,7 +23,7 @@ from kxbook.price import spectral_bound
 RUN = """
 import hashlib, warnings
 import numpy as np
-from kxbook import IMM, KernelExKMC, KernelIMM, KernelKMeans, KernelTree
+from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
 from kxbook.grow import grow
 from kxbook.imm import kernel_imm
 from kxbook.kernel import linear
@@ -31,7 +31,7 @@ warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
 X = rng.integers(0, 12, size=(400, 3)) / 4 + rng.integers(0, 2, size=(400, 1)) * 3  # ties and copies
 found = []
-for Model, options in ((KernelKMeans, {}), (KernelKMeans, {"gram": "streamed"}), (KernelKMeans, {"gram": "nystroem", "rank": 30}), (KernelIMM, {}), (KernelExKMC, {"kernel": "laplace"}), (KernelTree, {}), (IMM, {})):
+for Model, options in ((KernelKMeans, {}), (KernelKMeans, {"gram": "streamed"}), (KernelKMeans, {"gram": "nystroem", "rank": 30}), (KernelIMM, {}), (KernelExKMC, {"kernel": "laplace"}), (KernelExpand, {}), (KernelTree, {}), (IMM, {})):
     model = Model(3, random_state=7, **options).fit(X)
     found.append(model.labels_.tobytes())
     if Model is not KernelKMeans:
@@ -61,7 +61,7 @@ def ties(n=120, d=2, seed=0):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_limits_of_threads_within_a_process(threads):
-    X = ties(300, 3)
+    X = np.random.default_rng(4).normal(size=(1300, 3)).round(1)  # several blocks
     with threadpool_limits(threads):
         model = KernelExKMC(3, gram="streamed", random_state=0).fit(X)
     assert model.tree_ == KernelExKMC(3, gram="streamed", random_state=0).fit(X).tree_
@@ -125,12 +125,32 @@ def test_clusters_do_not_follow_the_order_of_rows(options):
     assert (one.labels_[order] == two.labels_).all() and one.inertia_ == two.inertia_
 
 
-def test_threads_over_the_axes_change_nothing():
+class OneThread:
+    "In place of a pool: everything in order, in this thread."
+
+    def __init__(self, many):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    map = staticmethod(map)
+
+
+def test_threads_over_the_axes_change_nothing(monkeypatch):
     X = np.random.default_rng(5).normal(size=(24_000, 4)).round(2)  # beyond 20 000 items there are two threads
     y = (X[:, 0] > 0) * 2 + (X[:, 1] > 0.5)
     few = np.random.default_rng(6).permutation(len(X))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for bins in (None, 100):
-            assert kernel_imm(X, y, linear(), bins=bins)[0] == kernel_imm(X[few], y[few], linear(), bins=bins)[0]
-            assert grow(X, 1 - np.eye(4)[y], 6, bins=bins) == grow(X[few], 1 - np.eye(4)[y[few]], 6, bins=bins)
+
+    def trees(o):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return [tree for bins in (None, 100) for tree in (kernel_imm(X[o], y[o], linear(), bins=bins)[0], grow(X[o], 1 - np.eye(4)[y[o]], 6, bins=bins))]
+
+    found = trees(slice(None))
+    assert found == trees(few)
+    monkeypatch.setattr("kxbook.imm.ThreadPoolExecutor", OneThread)
+    assert found == trees(slice(None))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM
+from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, price
 from kxbook.gram import as_gram
 from kxbook.imm import kernel_imm
 from kxbook.kernel import chi2, distance, epsilon, gaussian, hellinger, intersection, laplace, linear, taylor
@@ -55,8 +55,22 @@ def test_bars_of_a_certificate_are_in_proportion():
 
 
 def test_a_bound_for_points_that_hardly_differ():
-    K = gaussian(0.001)([[0.0], [0.0], [2.0], [0.0]])  # LAPACK's solver for a few eigenvalues fails on the way
+    K = gaussian(0.001)([[0.0], [0.0], [2.0], [0.0]])  # where LAPACK's solver for a few eigenvalues may fail
     assert abs(relaxed_bound(K, 3, max_iter=10)) <= 1e-9
+
+
+def test_a_bound_where_the_solver_for_a_few_eigenvalues_fails(monkeypatch):
+    K, eigh, failed = gaussian(0.5)(np.random.default_rng(0).normal(size=(12, 2))), price.eigh, []
+
+    def fails(H, **options):
+        if "subset_by_index" in options:
+            failed.append(True)
+            raise np.linalg.LinAlgError("no convergence")
+        return eigh(H, **options)
+
+    wanted = relaxed_bound(K, 3, max_iter=10)
+    monkeypatch.setattr(price, "eigh", fails)
+    assert np.isclose(relaxed_bound(K, 3, max_iter=10), wanted, rtol=1e-6) and failed and wanted > 0
 
 
 def test_no_bound_is_above_a_cost_that_rounding_took():

@@ -5,6 +5,7 @@ Quick: as part of `make test`. Long, at least 10^5 examples in all: `HYPOTHESIS_
 
 import itertools
 import os
+import re
 import sqlite3
 import warnings
 from fractions import Fraction
@@ -53,6 +54,7 @@ SHAPES = {  # how whole numbers become a column
     "denormal": lambda z, e: z * 5e-324,
     "nearly constant": lambda z, e: 1 + z * 2.0**-52,
     "constant": lambda z, e: np.full(len(z), 10.0**e),
+    "constant one": lambda z, e: np.ones(len(z)),
     "spread": lambda z, e: np.sign(z) * 10.0 ** (np.abs(z) * 10.0 * np.sign(e)),
 }
 
@@ -354,8 +356,10 @@ def test_every_cut_of_imm_has_the_fewest_mistakes(data):
     tree, steps = kernel_imm(X, labels, linear())
     for step in steps:
         assert step.mistakes == fewest_mistakes(X[step.items], centres, labels[step.items], step.centres)
-    found = {int(tree.predict(centres[[c]])[0]) for c in range(k)} if len(steps) == k - 1 else set()
-    assert len(steps) < k - 1 or found == set(range(k))
+    exact = {tuple(sum(map(Fraction, X[labels == c, a])) / int((labels == c).sum()) for a in range(X.shape[1])) for c in range(k)}
+    assert len(steps) == len(exact) - 1  # it goes on as long as centres differ
+    if len(exact) == k:
+        assert {int(tree.predict(centres[[c]])[0]) for c in range(k)} == set(range(k))
 
 
 @examples(60)
@@ -369,6 +373,7 @@ def test_every_cut_of_kernel_imm_has_the_fewest_mistakes(data, kernel):
     Phi = np.round(Phi / np.maximum(np.abs(Phi).max(0), 1e-300), 12)  # the mean of equal numbers may miss them
     centres = np.round(np.array([Phi[labels == c].mean(0) for c in range(k)]), 10)
     centres = np.where(np.abs(centres[:, None] - Phi).min(1) < 1e-9, Phi[np.abs(centres[:, None] - Phi).argmin(1), np.arange(Phi.shape[1])], centres)
+    assert len(steps) == len(np.unique(np.round(centres, 9), axis=0)) - 1
     for step in steps:
         assert step.mistakes == fewest_mistakes(Phi[step.items], centres, labels[step.items], step.centres)
 
@@ -380,7 +385,7 @@ def test_the_bound_of_imm(data):
     X = (X - X.mean(0)) / max(np.abs(X - X.mean(0)).max(), 1e-300)
     centres = np.array([X[labels == c].mean(0) for c in range(k)])
     tree, steps = kernel_imm(X, labels, linear())
-    assume(len(steps) == k - 1)
+    assume(len(steps) == k - 1)  # that it is so where centres differ, the last properties tell
     cost, mine = ((X - centres[labels]) ** 2).sum(), kernel_cost(X @ X.T, tree.predict(X))
     paid = sum(s.mistakes * max(((centres[a] - centres[b]) ** 2).sum() for a in s.centres for b in s.centres) for s in steps)
     assert mine <= (np.sqrt(cost) + np.sqrt(paid)) ** 2 + 1e-9 and paid <= 2 * k * (k - 1) * cost + 1e-9
@@ -486,10 +491,11 @@ def test_two_leaves_are_the_best_two_leaves(given_):
 
 
 @examples(80)
-@given(clustered(shapes=(*MILD, "scale", "denormal", "spread")), WIDTHS, st.sampled_from(INVARIANT))
-def test_decoupling(data, gamma, make):
+@given(clustered(shapes=(*MILD, "scale", "denormal", "spread")), WIDTHS, st.sampled_from(INVARIANT), st.booleans())
+def test_decoupling(data, gamma, make, relative):
     X, labels, _ = data
-    kernel = make(gamma)
+    reach = np.ptp(X, 0).max() ** (2 if make is gaussian else 1)
+    kernel = make(gamma / reach if relative and 1e-290 < reach < 1e290 else gamma)  # else most values are 0 or 1
     cost, parts = kernel_cost(kernel(X), labels), sum(kernel_cost(kernel.axis(x), labels) for x in X.T)
     slack = 1e-11 * len(X)
     assert cost <= parts + slack and parts <= X.shape[1] * cost + slack
@@ -586,14 +592,33 @@ def test_the_order_of_rows_does_not_matter(data, Model, options, random):
     assert one.tree_ == two.tree_ and one.cost_ == two.cost_ and (one.labels_[order] == two.labels_).all()
 
 
-@examples(40)
-@given(clustered(n=(2, 12), shapes=("ties", "offset", "constant")), st.sampled_from([KernelIMM, KernelExKMC, KernelExpand]), st.sampled_from(["gaussian", "laplace"]), st.integers(-100, 100))
-def test_units_do_not_matter(data, Model, kernel, power):
+UNITS = st.one_of(st.integers(-480, 480).map(lambda power: 2.0**power), st.builds(lambda digit, e: digit * 10.0**e, st.floats(1, 10), st.integers(-148, 146)))
+
+
+@examples(60)
+@given(clustered(n=(2, 12), shapes=("ties", "constant one")), st.sampled_from([KernelKMeans, KernelIMM, KernelExKMC, KernelExpand, KernelTree]), st.sampled_from(["gaussian", "laplace"]), UNITS)
+def test_units_do_not_matter(data, Model, kernel, s):
     X, labels, k = data
-    s = 2.0**power
+    assume(Model is not KernelTree or 1e-30 < s < 1e30)  # CART, one of its starts, computes in single precision
     gammas = 0.5, 0.5 / s if kernel == "laplace" else 0.5 / s / s
-    one, two = (Model(kernel=kernel, gamma=g).fit(Z, reference_labels=labels) for g, Z in zip(gammas, (X, X * s)))
-    assert (one.labels_ == two.labels_).all() and one.n_leaves_ == two.n_leaves_ and np.isclose(one.cost_, two.cost_, rtol=1e-12, atol=1e-12)
+    if Model is KernelKMeans:
+        one, two = (Model(k, kernel=kernel, gamma=g, init=labels).fit(Z) for g, Z in zip(gammas, (X, X * s)))
+        assert (one.labels_ == two.labels_).all() and np.isclose(one.inertia_, two.inertia_, rtol=1e-9, atol=1e-9)
+        return
+    one, two = (Model(kernel=kernel, gamma=g, random_state=0).fit(Z, reference_labels=labels) for g, Z in zip(gammas, (X, X * s)))
+    assert (one.labels_ == two.labels_).all() and one.n_leaves_ == two.n_leaves_ and np.isclose(one.cost_, two.cost_, rtol=1e-9, atol=1e-9)
+
+
+@examples(60)
+@given(clustered(n=(2, 20), shapes=("ties", "offset", "constant one")), st.sampled_from([IMM, KernelIMM, KernelExKMC, KernelExpand]), st.sampled_from(["gaussian", "laplace"]), st.data())
+def test_names_of_clusters_do_not_matter(data, Model, kernel, more):
+    X, labels, k = data
+    names = np.array(more.draw(st.permutations(range(k))))
+    options = {} if Model is IMM else {"kernel": kernel, "gamma": 0.5}
+    one, two = (Model(**options).fit(X, reference_labels=L) for L in (labels, names[labels]))
+    assert np.isclose(one.reference_cost_, two.reference_cost_, rtol=1e-9, atol=1e-9)
+    if Model in (IMM, KernelIMM) and one.n_leaves_ == k:  # elsewhere equals are told apart by their names
+        assert (names[one.labels_] == two.labels_).all() and np.isclose(one.cost_, two.cost_, rtol=1e-9, atol=1e-9)
 
 
 @examples(60)
@@ -648,5 +673,28 @@ def test_exports_say_what_the_tree_says(tree, seed):
         base.executemany("INSERT INTO data VALUES (?, ?, ?)", [(i, *row) for i, row in enumerate(X.tolist())])
         assert [row[-1] for row in sorted(base.execute(report.to_sql(tree)).fetchall())] == said
     base.close()
-    count = sum(rule.count for rule in tree.rules(X=X))
-    assert count == len(X)
+    rules = tree.rules(X=X)
+    assert sum(rule.count for rule in rules) == len(X)
+    for row, label in zip(X.tolist(), said):
+        assert follow(tree.to_text().splitlines(), row) == label and all(holds(c, row) for c in tree.explain(row))
+        assert [rule.label for rule in rules if all(holds(c, row) for c in rule.conditions)] == [label]
+
+
+def holds(condition, row):
+    "Whether a condition in words holds."
+    if condition in ("always", "never"):
+        return condition == "always"
+    if condition.startswith("(") and condition.endswith(")"):
+        return any(holds(part, row) for part in condition[1:-1].split(" or "))
+    python = re.sub("(?<![<>])=", "==", condition.replace("≤", "<=").replace("≥", ">=").replace("≠", "!="))
+    return bool(eval(python, {f"x{a}": v for a, v in enumerate(row)}))
+
+
+def follow(lines, row):
+    "The cluster that the indented text of a tree gives to a row."
+    if not lines[0].endswith("?"):
+        return int(lines[0].removeprefix("cluster "))
+    word = f"|-- {'yes' if holds(lines[0][:-1], row) else 'no'}: "
+    (i,) = [i for i, line in enumerate(lines) if line.startswith(word)]
+    end = next((j for j in range(i + 1, len(lines)) if not lines[j].startswith("|   ")), len(lines))
+    return follow([lines[i].removeprefix(word)] + [line[4:] for line in lines[i + 1 : end]], row)

@@ -23,9 +23,9 @@ def test_lint():
 
 def test_wrong_types_are_found(tmp_path):
     bad = tmp_path / "bad.py"
-    bad.write_text('one: int = "one"\ntwo: int = "two"  # type: ignore\n')
+    bad.write_text('one: int = "one"\ntwo: int = "two"  # type: ignore\ndef f(x):\n    return len(3)\n')
     found = findings("mypy", "--cache-dir", str(tmp_path), str(bad))
-    assert "[assignment]" in found and "[ignore-without-code]" in found and "Found 2 errors" in found
+    assert "[assignment]" in found and "[ignore-without-code]" in found and "[arg-type]" in found and "Found 3 errors" in found
 
 
 def test_lint_is_found(tmp_path):

@@ -25,7 +25,7 @@ from pathlib import Path
 from mutants import MEMORY, reason
 
 ROOT = Path(__file__).parent.parent
-INPUTS = 200_000  # for each of the five readers
+INPUTS = 150_000  # for each of the seven readers
 
 
 def run(command, **variables):
