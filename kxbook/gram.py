@@ -454,7 +454,13 @@ def choose_landmarks(
 ) -> NDArray:
     "Landmarks, (r, d), all different."
     if np.ndim(rank) == 2:
-        return np.unique(kernel.check(rank), axis=0)
+        given = kernel.check(rank, "rank")
+        if given.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"The landmarks given as 'rank' must have {X.shape[1]} columns, as X has. "
+                f"Got an array of shape {given.shape} instead."
+            )
+        return np.unique(given, axis=0)
     number = cast("float", rank)
     if np.ndim(rank) or not (0 < number < 1 or number >= 1 and float(number).is_integer()):
         raise ValueError(

@@ -640,10 +640,8 @@ def _imm_chain(
     slack = 10 * gram.precision * len(axes) * float(weights @ np.abs(gram.diag))
     kept = _ordered(lines, slack)
     if len(kept) < len(lines):
-        notes = [
-            *notes,
-            "Costs are below the precision of the arithmetic: the chain ends there.",
-        ]
+        why = "The next line does not hold" if notes else "Costs are below the precision"
+        notes = [*notes, f"{why}: the chain ends there."]
     return kept, reasons[: len(kept) - 1], notes, not notes
 
 
@@ -755,15 +753,10 @@ def certify(
         )
     elif isinstance(gram, LowRankGram) and kernel.name != "linear":
         notes = [*notes, _approximate(gram, X, kernel, labels, weights, cost)]
-    upper = (
-        (cost + lost) / low
-        if low > 0
-        else 1.0
-        if cost == 0 and not indefinite
-        else float("inf")
-    )
-    slack = 10 * gram.precision * X.shape[1] * float(weights @ np.abs(gram.diag))
-    proof = _ordered(lines, slack)
+    noise = gram.precision * float(weights @ np.abs(gram.diag))
+    free = cost == 0 and lost <= noise and not indefinite  # nothing can be cheaper
+    upper = (cost + lost) / low if low > 0 else 1.0 if free else float("inf")
+    proof = _ordered(lines, 10 * X.shape[1] * noise)
     return Certificate(
         cost,
         reference,

@@ -242,6 +242,20 @@ def axis_features(
     shift: float = 0.0,  # subtracted before Taylor features are taken
 ) -> NDArray:
     "The surrogate features of one axis on its distinct values, (m, r)."
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        Phi = _features(kernel, surrogate, z, order, shift)
+    if not np.isfinite(Phi).all():
+        raise ValueError(
+            f"The {surrogate} features of the kernel {kernel.name} are not finite on this data. "
+            "Rescale X, or lower the order."
+        )
+    return Phi
+
+
+def _features(
+    kernel: Kernel, surrogate: str, z: NDArray, order: int, shift: float
+) -> NDArray:
+    "The same, finite or not."
     params, knots = dict(kernel.params), knots_of(z)
     if surrogate == "coordinate":
         return z[:, None]

@@ -59,7 +59,10 @@ REASONS = {  # of a module: in which line, what was changed, and why nothing can
         ("cost + low(side, many) >= best[0] - noise", "best[0] - noise: Sub -> Add", "a branch that cannot win is left a little later: the same tree"),
     ],
     "gram": [
-        ("0 < number < 1 or number >= 1", "0 < number < 1: Lt -> LtE", "a rank of 1 is allowed either way"),
+        ("0 < number < 1 or number >= 1", "number < 1: Lt -> LtE", "a rank of 1 is allowed either way"),
+        ("ThreadPoolExecutor(2)", "2 -> 3", "the pieces of work are the same in three threads"),
+        ("copy=False", "False -> True", "a copy that was not needed"),
+        ("FLOAT64_UP_TO = 200_000", "", "one point more or less before single precision"),
     ],
 }
 PATIENCE = 4  # times as many seconds of the processor as without a mutant, and ten more; other work on the machine does not count
@@ -102,8 +105,10 @@ class Mutator(ast.NodeTransformer):
 
     def visit_Compare(self, node):
         self.generic_visit(node)
+        sides = [node.left, *node.comparators]
         for i, op in enumerate(node.ops):
-            if type(op) in COMPARE and self.chosen(node, f"{ast.unparse(node)}: {type(op).__name__} -> {COMPARE[type(op)].__name__}"):
+            one = ast.unparse(ast.Compare(sides[i], [op], [sides[i + 1]]))  # of a chain, the one that is changed
+            if type(op) in COMPARE and self.chosen(node, f"{one}: {type(op).__name__} -> {COMPARE[type(op)].__name__}"):
                 node.ops[i] = COMPARE[type(op)]()
         return node
 

@@ -29,6 +29,13 @@ def test_a_tolerance_that_is_not_reached_is_told(monkeypatch):
         assert 1 <= len(choose_landmarks(gaussian(1.0), X, 0.9)) < 5
 
 
+@pytest.mark.parametrize("kernel", [gaussian(1.0), linear(), quadratic()], ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("columns", [1, 3])
+def test_landmarks_have_as_many_columns_as_the_points(kernel, columns):
+    with pytest.raises(ValueError, match=r"must have 2 columns, as X has. Got an array of shape \(5, "):
+        choose_landmarks(kernel, X, np.zeros((5, columns)))
+
+
 def lost(landmarks):
     "The share of the kernel that landmarks leave out, on all points."
     return 1 - (nystroem_features(gaussian(1.0), X, landmarks) ** 2).sum() / len(X)

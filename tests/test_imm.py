@@ -124,3 +124,13 @@ def test_columns_of_one_value():
     for Model in (IMM, KernelIMM):
         model = Model(3).fit(Z, reference_labels=Y)
         assert not np.isin(model.tree_.axis, [0, 5]).any() and model.n_leaves_ == 3
+
+
+def test_ends_of_intervals_are_short_numbers():
+    ends = encode(np.array([0.1, 0.2, 0.7, 1.1, 1.3])).hi[:-1]
+    assert ends.tolist() == [0.15, 0.45, 0.9, 1.2] and 0.1 / 2 + 0.2 / 2 != 0.15
+
+
+def test_centres_that_differ_little_beside_an_offset_are_told_apart():
+    tree, steps = kernel_imm(1e8 + np.array([[0.0], [1e-5], [2e-5], [3e-5]]), np.array([0, 0, 1, 1]), linear())
+    assert len(steps) == 1 and steps[0].mistakes == 0 and tree.n_leaves == 2

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, price
+from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelTree, price
 from kxbook.gram import as_gram
 from kxbook.imm import kernel_imm
 from kxbook.kernel import chi2, distance, epsilon, gaussian, hellinger, intersection, laplace, linear, taylor
@@ -71,6 +71,24 @@ def test_a_bound_where_the_solver_for_a_few_eigenvalues_fails(monkeypatch):
     wanted = relaxed_bound(K, 3, max_iter=10)
     monkeypatch.setattr(price, "eigh", fails)
     assert np.isclose(relaxed_bound(K, 3, max_iter=10), wanted, rtol=1e-6) and failed and wanted > 0
+
+
+def test_no_cost_on_landmarks_is_no_price_of_one():
+    P = np.array([[-1.0], [1.0], [-1.1], [1.1]])  # the landmark sees both sides alike
+    model = KernelTree(2, gamma=0.5, gram="nystroem", rank=np.zeros((1, 1)), random_state=0).fit(P, reference_labels=[0, 0, 1, 1])
+    K = gaussian(0.5)(P)
+    certificate = model.certificate()
+    assert certificate.cost < 1e-12 and certificate.price_upper >= kernel_cost(K, model.labels_) / best_partition(K, 2)[1] > 100
+    whole = KernelTree(2, gamma=0.5, gram="nystroem", rank=4, random_state=0).fit(P[[0, 0, 1, 1]])  # nothing is left out, and two points cost nothing
+    assert whole.certificate().price_upper == 1
+
+
+def test_the_end_of_a_chain_is_not_put_down_to_rounding():
+    Y = np.random.default_rng(20).random((8, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # centres that coincide
+        certificate = KernelIMM(4, kernel="laplace", gamma=1.0, bins=2, random_state=0).fit(Y).certificate()
+    assert certificate.cost > 1 and "The next line does not hold: the chain ends there." in certificate.notes
 
 
 def test_no_bound_is_above_a_cost_that_rounding_took():
