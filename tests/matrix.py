@@ -4,8 +4,8 @@
     .venv/bin/python tests/matrix.py --only 3.13-oldest tests/test_tree.py        # one of them, other tests; what follows goes to pytest
 
 Interpreters are looked for on the path and among pyenv's. Environments are kept in .matrix/, so that a second run installs little. Printed are the versions
-and the outcome of each; the exit code is 0 if all passed. The tests are those in which versions could show: scikit-learn's checks, other containers,
-threads and processes, trees, files and Dask; others may be named.
+and the outcome of each; the exit code is 0 if all that could be run passed. The tests are those in which versions could show: scikit-learn's checks, other containers,
+threads and processes, arithmetic, trees, files and Dask; others may be named. Of the oldest allowed release (2.0 of NumPy, say) the last correction is taken (2.0.2).
 """
 
 import argparse
@@ -23,7 +23,7 @@ PYTHONS = ("3.11", "3.12", "3.13")
 # Of these the first releases with wheels for the new Python are younger than what pyproject.toml allows.
 FIRST = {"3.13": {"numpy": "2.1", "scipy": "1.14.1", "numba": "0.61", "pyarrow": "18", "contourpy": "1.3"}}
 SHOWN = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib", "pandas", "pyarrow", "polars", "dask")
-TESTS = [f"tests/test_{name}.py" for name in ("compatibility", "estimators", "imm", "package", "scale", "tree")]
+TESTS = [f"tests/test_{name}.py" for name in "compatibility determinism estimators gram imm package price properties scale search surrogate tree".split()]
 
 
 def interpreter(version):
@@ -58,7 +58,7 @@ def prepare(command, name, constraints):
         return None
     limits = folder / "constraints.txt"
     limits.write_text("".join(f"{name}=={floor}.*\n" for name, floor in constraints.items()))
-    install = [python, "-m", "pip", "install", "--quiet", "--upgrade"]
+    install = [python, "-m", "pip", "install", "--quiet", "--upgrade", "--upgrade-strategy", "eager"]
     failed = run(*install, "pip>=24") or run(*install, "--prefer-binary", "--constraint", limits, "--editable", ".[test]", PYTHONWARNINGS="ignore")
     return None if failed else python
 
