@@ -13,9 +13,8 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils._param_validation import Interval
 
-from .estimators import KernelExKMC, KernelIMM, _imm_tree, _Reference
+from .estimators import KernelExKMC, KernelIMM, _imm_tree, _Reference, _Whole
 from .gram import StreamedGram, one_blas_thread, sq_dists
 from .grow import check_bins, grow
 from .imm import axis_shifts, encode
@@ -762,7 +761,7 @@ class KernelTree(KernelIMM):
     """
 
     _parameter_constraints: dict = KernelExKMC._parameter_constraints | {
-        "max_depth": [None, Interval(Integral, 1, None, closed="left")],
+        "max_depth": [None, _Whole(Integral, 1, None, closed="left")],
     }
     del _parameter_constraints["base"]
     _grown = "search"
