@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -163,6 +164,12 @@ def _check_sizes(weights: NDArray) -> None:
             f"{np.finfo(float).max:.3g}. Got weights up to {weights.max():.3g}, with the sum "
             f"{total:.3g}. Divide them by the largest."
         )
+
+
+def _as_frame(x: Any) -> Any:
+    "A series with names as a frame of one row; anything else as it is."
+    series = hasattr(type(x), "to_frame") and hasattr(type(x), "index")
+    return x.to_frame().T if series and all(isinstance(name, str) for name in x.index) else x
 
 
 def _some(n: int) -> NDArray:
@@ -803,10 +810,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
             What holds for the row on its way through the tree.
         """
         check_is_fitted(self)
-        series = hasattr(type(x), "to_frame") and hasattr(type(x), "index")
-        names = list(x.index) if series and hasattr(self, "feature_names_in_") else []
-        if names and all(isinstance(name, str) for name in names):
-            x = x.to_frame().T
+        x = _as_frame(x) if hasattr(self, "feature_names_in_") else x
         if hasattr(type(x), "columns"):  # names are checked as `predict` checks them
             x = self._rows(x)
         return self.tree_.explain(x, self._names())

@@ -203,26 +203,24 @@ def test_new_parameters_leave_a_fitted_model_as_it_is():
     assert (model.predict(X) == before[0]).all() and (model.transform(X) == before[1]).all() and model.score(X) == before[2]
 
 
-def one_sided(tree, nodes):
-    return np.isneginf(tree.lo[nodes]) | np.isposinf(tree.hi[nodes])
+def cuts_of(tree):
+    return {(int(a), lo, hi) for a, lo, hi, left in zip(tree.axis, tree.lo, tree.hi, tree.left) if left >= 0}
 
 
+@pytest.mark.filterwarnings("ignore:The tree has")
 @pytest.mark.parametrize("Model", [KernelExKMC, KernelExpand])
-def test_cuts_concern_the_nodes_that_are_grown(Model):
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "linear", "hellinger"])
+def test_cuts_concern_the_nodes_that_are_grown(Model, kernel):
     data = np.r_[X, X[:, ::-1] + 3, X + 6]
     labels = np.repeat([0, 1, 0], 40)
-    for kernel in ("gaussian", "laplace", "linear", "hellinger"):
-        base = KernelIMM(kernel=kernel).fit(data, reference_labels=labels).tree_
-        cuts_of_base = {(a, lo, hi) for a, lo, hi, left in zip(base.axis, base.lo, base.hi, base.left) if left >= 0}
-        tree = Model(kernel=kernel, cuts="threshold", max_leaves=6).fit(data, reference_labels=labels).tree_
-        inner = np.flatnonzero(tree.left >= 0)
-        assert all(one_sided(tree, i) or (tree.axis[i], tree.lo[i], tree.hi[i]) in cuts_of_base for i in inner)
-        if kernel in ("linear", "hellinger"):  # their features are monotone
-            assert one_sided(tree, inner).all()
-        empty = Model(kernel=kernel, cuts="threshold", base="empty", max_leaves=6).fit(data, reference_labels=labels).tree_
-        assert one_sided(empty, np.flatnonzero(empty.left >= 0)).all()
+    labels[::7] = 1 - labels[::7]
+    base = cuts_of(KernelIMM(kernel=kernel).fit(data, reference_labels=labels).tree_)
+    grown, empty = (cuts_of(Model(kernel=kernel, cuts="threshold", base=b, max_leaves=6).fit(data, reference_labels=labels).tree_) for b in ("imm", "empty"))
+    intervals = {cut for cut in grown if np.isfinite(cut[1:]).all()}
+    assert intervals <= base and len(grown) > len(base)
+    assert bool(intervals) == (kernel in ("gaussian", "laplace"))  # the features of the others are monotone
+    assert empty and not any(np.isfinite(cut[1:]).all() for cut in empty)
     assert "base=\"empty\" has thresholds only" in Model.__doc__
-    assert not one_sided(*(lambda t: (t, np.flatnonzero(t.left >= 0)))(Model(cuts="threshold").fit(data, reference_labels=labels).tree_)).all()
 
 
 @pytest.mark.parametrize("seed", range(3))
