@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,7 +70,6 @@ def _members(
     gram: DenseGram | StreamedGram | LowRankGram,
     found: Clustering,
     weights: NDArray,
-    dtype: str,
 ) -> tuple:
     "What is kept of a clustering to place new points: a Gram, labels and weights."
     if isinstance(gram, LowRankGram):
@@ -79,7 +79,8 @@ def _members(
     kernel, X = gram.kernel, gram.X
     if kernel is None or X is None:  # rows of the matrix come with each call: it is not kept
         return DenseGram(np.empty((gram.n, 0))), found.labels, weights
-    return StreamedGram(kernel, X, dtype), found.labels, weights
+    stream = gram if isinstance(gram, StreamedGram) else StreamedGram(kernel, X)
+    return stream, found.labels, weights
 
 
 def _why_fewer(n: int, k: int) -> str:
@@ -111,7 +112,9 @@ PIECES = "kxbook.scale"  # where data that comes in pieces is fitted: a later ch
 
 def _in_pieces(X: object):
     "The module for data that comes in pieces, such as a Dask array, if X is that; else None."
-    pieces = hasattr(X, "__dask_graph__") or hasattr(X, "pieces")
+    # of the type, since a frame has an attribute for every column
+    kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(X).__mro__]
+    pieces = hasattr(type(X), "__dask_graph__") or f"{PIECES}.Pieces" in kinds
     return import_module(PIECES) if pieces else None
 
 
@@ -137,8 +140,11 @@ def _kernel_gram(
     known = isinstance(kernel, str) and kernel in SEMIDEFINITE
     kernel = as_kernel(kernel, gamma)
     gram = as_gram(kernel, points, options.pop("how"), rng=rng, **options)
-    some = points[_some(len(points))]
-    return gram, kernel.gamma, not known and _warn_if_indefinite(kernel(some), kernel.name)
+    if known:
+        return gram, kernel.gamma, False
+    K = kernel(points[_some(len(points))])
+    _refuse_asymmetric(K, f"The {kernel.name} kernel")
+    return gram, kernel.gamma, _warn_if_indefinite(K, kernel.name)
 
 
 def _checked(model: BaseEstimator, X: ArrayLike, reset: bool = True) -> NDArray:
@@ -146,9 +152,39 @@ def _checked(model: BaseEstimator, X: ArrayLike, reset: bool = True) -> NDArray:
     return validate_data(model, X, dtype=np.float64, reset=reset)
 
 
+def _check_sizes(weights: NDArray) -> None:
+    "Weights that can be added and divided by."
+    if not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.finfo(float).tiny <= total < np.inf:
+        raise ValueError(
+            f"Sample weights must have a sum from {np.finfo(float).tiny:.3g} to "
+            f"{np.finfo(float).max:.3g}. Got weights up to {weights.max():.3g}, with the sum "
+            f"{total:.3g}. Divide them by the largest."
+        )
+
+
+def _as_frame(x: Any) -> Any:
+    "A series with names as a frame of one row; anything else as it is."
+    series = hasattr(type(x), "to_frame") and hasattr(type(x), "index")
+    return x.to_frame().T if series and all(isinstance(name, str) for name in x.index) else x
+
+
 def _some(n: int) -> NDArray:
     "At most 300 of n rows, always the same."
     return np.random.default_rng(0).choice(n, min(n, 300), replace=False)
+
+
+def _refuse_asymmetric(K: NDArray, name: str) -> None:
+    "A kernel matrix must be symmetric, up to rounding."
+    off = np.abs(K - K.T).max()
+    if off > 1e-8 * np.abs(K).max():
+        raise ValueError(
+            f"{name} must be symmetric. Got entries that differ by {off:.3g} from their mirror "
+            "images. Use (K + K.T) / 2 if that is rounding."
+        )
 
 
 def _checked_matrix(K: NDArray) -> NDArray:
@@ -164,15 +200,17 @@ def _checked_matrix(K: NDArray) -> NDArray:
             f"A precomputed kernel matrix of {largest:.3g} is too large: sums of its entries "
             "are not finite. Rescale X, or the matrix."
         )
-    off = np.abs(K - K.T).max()
-    if off > 1e-8 * largest:
-        raise ValueError(
-            f"A precomputed kernel matrix must be symmetric. Got entries that differ by "
-            f"{off:.3g} from their mirror images. Use (K + K.T) / 2 if that is rounding."
-        )
+    _refuse_asymmetric(K, "A precomputed kernel matrix")
     return (K + K.T) / 2
 
 # %% ../nbs/13_estimators.ipynb #bd9aeb7f
+class _Whole(Interval):
+    "A range of whole numbers; True and False are not among them."
+
+    def is_satisfied_by(self, val: object) -> bool:
+        return not isinstance(val, bool) and super().is_satisfied_by(val)
+
+
 class KernelKMeans(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
@@ -211,7 +249,8 @@ class KernelKMeans(
         Landmarks of "nystroem": how many; or the share of the kernel that may be lost, between
         0 and 1; or the landmarks themselves.
     dtype : {"float64", "float32"}, default="float64"
-        Precision of streamed kernel values. "float32" is several times faster.
+        Precision of streamed kernel values, in `fit` and `predict`. "float32" is several times
+        faster. A matrix and features are not streamed: they ignore it.
     verbose : int, default=0
         1 shows progress.
     random_state : int, RandomState instance or None, default=None
@@ -251,15 +290,15 @@ class KernelKMeans(
     """
 
     _parameter_constraints: dict = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [_Whole(Integral, 1, None, closed="left")],
         "kernel": [StrOptions({*KERNELS, "precomputed"}), Kernel, callable],
         "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
         "init": [StrOptions(set(INITS)), "array-like"],
-        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [StrOptions({"auto"}), _Whole(Integral, 1, None, closed="left")],
+        "max_iter": [_Whole(Integral, 1, None, closed="left")],
         "gram": [StrOptions(set(GRAMS))],
         "rank": [
-            Interval(Integral, 1, None, closed="left"),
+            _Whole(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="neither"),
             "array-like",
         ],
@@ -318,8 +357,7 @@ class KernelKMeans(
         if len(X) < self.n_clusters:
             raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
         weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        if not weights.any():
-            raise ValueError("Sample weights must contain at least one non-zero number.")
+        _check_sizes(weights)
         rng = _generator(self.random_state)
         gram, first, place, heavy = self._prepare(X, weights, rng)
         init = self.init
@@ -339,9 +377,9 @@ class KernelKMeans(
         self._warn(gram, found)
         self.n_iter_ = max(len(found.costs) - 1, 1)
         self.inertia_ = found.cost if self._indefinite else max(found.cost, 0.0)
-        self._precision = gram.precision
         self._size, self._q = found.size, found.q
-        self._gram, self._labels, self._weights = _members(gram, found, total, self.dtype)
+        self._gram, self._labels, self._weights = _members(gram, found, total)
+        self._precision = max(gram.precision, self._gram.precision)  # features may have less
         self._n_features_out = self.n_clusters
         self.labels_ = np.empty(len(X), dtype=int)
         self.labels_[heavy] = found.labels[place]
@@ -409,7 +447,7 @@ class KernelKMeans(
     def _sums(self, Y: NDArray) -> tuple[NDArray, NDArray]:
         "The points as the Gram takes them, and their cluster sums."
         Y = Y if self._columns is None else Y[:, self._columns]
-        given = self._labels, self.n_clusters, self._weights
+        given = self._labels, len(self._size), self._weights
         return Y, self._gram.cluster_sums(*given, Y)
 
     def _nearest(self, Y: NDArray) -> NDArray:
@@ -435,6 +473,8 @@ class KernelKMeans(
         -------
         labels : ndarray of shape (n_samples,)
             Clusters. For the rows of the fit they equal `labels_`, if the algorithm converged.
+            Streamed in dtype="float32", a row whose distances to two means differ by about the
+            rounding of single precision may get either of them.
         """
         if pieces := _in_pieces(X):
             return pieces.nearest_means(self, X)
@@ -490,6 +530,11 @@ class KernelKMeans(
 # %% ../nbs/13_estimators.ipynb #f22cfe83
 def _check_labels(labels: ArrayLike, n: int) -> NDArray:
     "Reference labels 0, 1, ..., k - 1, each of them used, or an error that says what to do."
+    if np.ma.is_masked(labels):
+        raise ValueError(
+            f"reference_labels must not be masked. Got {np.ma.count_masked(labels)} masked "
+            "labels. Leave these samples out, or make them a cluster."
+        )
     labels = np.asarray(labels)
     if labels.shape != (n,):
         raise ValueError(
@@ -601,7 +646,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         for name in ("n_clusters", "gamma", "gram", "rank", "verbose", "random_state")
     } | {
         "kernel": [StrOptions(set(KERNELS)), Kernel, callable],
-        "bins": [StrOptions({"auto"}), None, Interval(Integral, 2, 65_536, closed="both")],
+        "bins": [StrOptions({"auto"}), None, _Whole(Integral, 2, 65_536, closed="both")],
     }
 
     _grown: str | None = None  # the table that the tree was grown by
@@ -757,7 +802,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         x : array-like of shape (n_features,)
-            One row.
+            One row. If its values have names, they must be those of the fit, in their order.
 
         Returns
         -------
@@ -765,6 +810,9 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
             What holds for the row on its way through the tree.
         """
         check_is_fitted(self)
+        x = _as_frame(x) if hasattr(self, "feature_names_in_") else x
+        if hasattr(type(x), "columns"):  # names are checked as `predict` checks them
+            x = self._rows(x)
         return self.tree_.explain(x, self._names())
 
     def certificate(self, bound="spectral") -> Certificate:
@@ -994,7 +1042,7 @@ class KernelIMM(_TreeClusterer):
 
     _parameter_constraints: dict = _TreeClusterer._parameter_constraints | {
         "surrogate": [str],
-        "order": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "order": [StrOptions({"auto"}), _Whole(Integral, 1, None, closed="left")],
         "shift": [StrOptions({"auto"}), Real, "array-like"],
         "candidates": [StrOptions({"all", "midpoints"})],
     }
@@ -1051,7 +1099,9 @@ class KernelExKMC(KernelIMM):
     base : {"imm", "empty"}, default="imm"
         The tree to begin with: that of Kernel IMM, or a single leaf.
     cuts : {"interval", "threshold"}, default="interval"
-        Whether a node may ask for an interval, or only for a threshold.
+        Whether a node that is grown may ask for an interval, or only for a threshold. The cuts
+        of base="imm" are its own: intervals, wherever the surrogate features of the kernel are
+        not monotone. base="empty" has thresholds only.
     kernel : str, Kernel or callable, default="gaussian"
         As for `KernelKMeans`, but not "precomputed".
     gamma : "scale" or float, default="scale"
@@ -1114,7 +1164,7 @@ class KernelExKMC(KernelIMM):
     """
 
     _parameter_constraints: dict = KernelIMM._parameter_constraints | {
-        "max_leaves": [None, Interval(Integral, 1, None, closed="left")],
+        "max_leaves": [None, _Whole(Integral, 1, None, closed="left")],
         "base": [StrOptions({"imm", "empty"})],
         "cuts": [StrOptions(set(CUTS))],
     }

@@ -84,7 +84,7 @@ class Kernel:
 # %% ../nbs/02_kernel.ipynb #e5d5b11e
 def _as_numbers(X: ArrayLike, name: str) -> NDArray:
     "Whatever was passed as an array of float64, if it is made of numbers."
-    if hasattr(X, "toarray"):
+    if hasattr(type(X), "toarray"):  # a frame may have a column of that name
         raise TypeError(
             f"Sparse data was passed for {name}, but dense data is required. "
             "Use '.toarray()' to convert it."
@@ -356,6 +356,8 @@ def scale_gamma(
     X = check_points(X)
     if X.min() == X.max():
         return 1.0
+    if weights is not None:  # a power of two changes no digit, and products stay in range
+        weights = np.ldexp(weights, -np.frexp(weights.max())[1])
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         spread = np.average((X - np.average(X, 0, weights).mean()) ** 2, 0, weights).mean()
         gamma = float(1 / (X.shape[1] * spread))

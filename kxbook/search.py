@@ -13,9 +13,8 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils._param_validation import Interval
 
-from .estimators import KernelExKMC, KernelIMM, _imm_tree, _Reference
+from .estimators import KernelExKMC, KernelIMM, _imm_tree, _Reference, _Whole
 from .gram import StreamedGram, one_blas_thread, sq_dists
 from .grow import check_bins, grow
 from .imm import axis_shifts, encode
@@ -26,7 +25,7 @@ from .sweep import quantise, sweep
 from .tree import Tree, build_tree
 
 # %% auto #0
-__all__ = ['EXACT_FOR', 'MANY', 'MUCH', 'FEW', 'TOLL', 'DRAWS', 'Mover', 'spread', 'spread_tree', 'random_cuts',
+__all__ = ['EXACT_FOR', 'MANY', 'MUCH', 'BUSHY', 'FEW', 'TOLL', 'DRAWS', 'Mover', 'spread', 'spread_tree', 'random_cuts',
            'centre_features', 'pull_back', 'nearest_tree', 'Search', 'starts', 'best_found', 'KernelTree']
 
 # %% ../nbs/13_search.ipynb #dbb2740c
@@ -54,37 +53,39 @@ class _Node:
     label: int = 0
 
     def leaves(self) -> Iterator[_Node]:
-        if self.sides is None:
-            yield self
-        else:
-            yield from self.sides[0].leaves()
-            yield from self.sides[1].leaves()
-
-    def depth(self) -> int:
-        return 0 if self.sides is None else 1 + max(side.depth() for side in self.sides)
+        "The leaves from left to right; by a list, as for all walks: trees may be deep."
+        todo = [self]
+        while todo:
+            node = todo.pop()
+            if node.sides is None:
+                yield node
+            else:
+                todo += node.sides[::-1]
 
     def route(self, codes: list[NDArray], rows: NDArray, out: NDArray) -> None:
         "Write the labels of the given rows."
-        if self.sides is None:
-            out[rows] = self.label
-            return
-        code = codes[self.axis][rows]
-        inside = (self.first <= code) & (code <= self.last)
-        self.sides[0].route(codes, rows[inside], out)
-        self.sides[1].route(codes, rows[~inside], out)
+        todo = [(self, rows)]
+        while todo:
+            node, rows = todo.pop()
+            if node.sides is None:
+                out[rows] = node.label
+            elif len(rows):
+                code = codes[node.axis][rows]
+                inside = (node.first <= code) & (code <= node.last)
+                todo += zip(node.sides, (rows[inside], rows[~inside]))
 
 
-def _thaw(tree: Tree, columns: list, node: int = 0) -> _Node:
+def _thaw(tree: Tree, columns: list) -> _Node:
     "A tree whose cuts may move, from one of values."
-    if tree.left[node] < 0:
-        return _Node(label=int(tree.label[node]))
-    axis = int(tree.axis[node])
-    values = columns[axis].values
-    first = int(np.searchsorted(values, tree.lo[node], "left"))
-    last = int(np.searchsorted(values, tree.hi[node], "right")) - 1
-    sides = (int(tree.left[node]), int(tree.right[node]))
-    left, right = (_thaw(tree, columns, side) for side in sides)
-    return _Node(axis, first, last, (left, right))
+    nodes = [_Node(label=int(label)) for label in tree.label]
+    for i in np.flatnonzero(tree.left >= 0):
+        axis = int(tree.axis[i])
+        values = columns[axis].values
+        first = int(np.searchsorted(values, tree.lo[i], "left"))
+        last = int(np.searchsorted(values, tree.hi[i], "right")) - 1
+        nodes[i].axis, nodes[i].first, nodes[i].last = axis, first, last
+        nodes[i].sides = nodes[tree.left[i]], nodes[tree.right[i]]
+    return nodes[0]
 
 
 def _freeze(root: _Node, columns: list) -> Tree:
@@ -135,27 +136,34 @@ class Mover:
             best = cost
         return _freeze(root, self.columns)
 
-    def _recut(self, node: _Node, rows: NDArray, D: NDArray) -> _Node:
-        "The node with the best cut above its two trees, and these in turn."
-        if len(rows) == 0:
-            return next(node.leaves())
-        if node.sides is None:
-            label = int(D[rows].sum(0).argmin()) if self.shared else node.label
-            return _Node(label=label)
-        costs = []
-        for side in node.sides:
-            out = np.empty(len(self.rows), dtype=int)
-            side.route(self.codes, rows, out)
-            costs.append(D[rows, out[rows]])
-        cut, swap = self._best(node, rows, costs[0] - costs[1])
-        left, right = node.sides[::-1] if swap else node.sides
-        if cut is None:  # all points go to one side
-            return self._recut(right, rows, D)
-        axis, first, last = cut
-        code = self.codes[axis][rows]
-        inside = (first <= code) & (code <= last)
-        left, right = self._recut(left, rows[inside], D), self._recut(right, rows[~inside], D)
-        return _Node(axis, first, last, (left, right))
+    def _recut(self, root: _Node, rows: NDArray, D: NDArray) -> _Node:
+        "The root with the best cut above its two trees, and these in turn."
+        found, out = _Node(), np.empty(len(self.rows), dtype=int)
+        todo = [(found, root, rows)]
+        while todo:
+            new, node, rows = todo.pop()
+            if len(rows) == 0:
+                new.label = next(node.leaves()).label
+                continue
+            if node.sides is None:
+                new.label = int(D[rows].sum(0).argmin()) if self.shared else node.label
+                continue
+            costs = []
+            for side in node.sides:
+                side.route(self.codes, rows, out)
+                costs.append(D[rows, out[rows]])
+            cut, swap = self._best(node, rows, costs[0] - costs[1])
+            left, right = node.sides[::-1] if swap else node.sides
+            if cut is None:  # all points go to one side
+                todo.append((new, right, rows))
+                continue
+            new.axis, new.first, new.last = cut
+            code = self.codes[new.axis][rows]
+            inside = (new.first <= code) & (code <= new.last)
+            new.sides = _Node(), _Node()
+            todo.append((new.sides[1], right, rows[~inside]))
+            todo.append((new.sides[0], left, rows[inside]))
+        return found
 
     def _best(self, node: _Node, rows: NDArray, more: NDArray) -> tuple[tuple | None, bool]:
         "The cut, and whether the sides change places; no cut if the outside takes all."
@@ -279,12 +287,19 @@ def _best_first(look, root: _Node, rows: NDArray, columns: list, max_leaves: int
         leaves[best : best + 1] = [look(*part, depth + 1) for part in parts]
 
 # %% ../nbs/13_search.ipynb #af0f80c7
+def _below_one(U: NDArray) -> tuple[NDArray, int]:
+    "Values times a power of two, which changes no digit: their sums are finite; the power."
+    power = int(np.frexp(np.abs(U).max())[1]) + 1
+    return np.ldexp(U, -power), power
+
+
 def random_cuts(
     U: NDArray,  # (k, d) centres
     q: int,  # 1 or 2: chances are proportional to this power of a gap
     rng: np.random.Generator,  # draws the lots
 ) -> Tree:
     "A tree of random thresholds that separates the centres."
+    U, power = _below_one(U)
     nodes, label, todo = [[-1, 0.0, 0.0, -1, -1]], {}, [(0, np.arange(len(U)))]
     while todo:
         node, here = todo.pop()
@@ -299,7 +314,8 @@ def random_cuts(
         theta = values[p, axis] + share * gaps[p, axis]
         theta = theta if theta < values[p + 1, axis] else values[p, axis]  # rounding
         low = U[here, axis] <= theta
-        nodes[node] = [axis, -np.inf, float(theta), len(nodes), len(nodes) + 1]
+        ends = -np.inf, float(np.ldexp(theta, power))
+        nodes[node] = [axis, *ends, len(nodes), len(nodes) + 1]
         todo += [(len(nodes), here[low]), (len(nodes) + 1, here[~low])]
         nodes += [[-1, 0.0, 0.0, -1, -1], [-1, 0.0, 0.0, -1, -1]]
     return build_tree(nodes, label, U.shape[1])
@@ -336,18 +352,23 @@ def pull_back(
     "The tree of intervals that asks the same of the points."
     place = [(axis, j) for axis, (Phi, _) in enumerate(features) for j in range(Phi.shape[1])]
 
-    def node(t: int) -> _Node:
-        if tree.left[t] < 0:
-            return _Node(label=int(tree.label[t]))
-        axis, j = place[tree.axis[t]]
-        above = features[axis][0][:, j] > tree.hi[t]
+    root = _Node()
+    todo = [(root, 0)]
+    while todo:
+        node, t = todo.pop()
+        left, right = int(tree.left[t]), int(tree.right[t])
+        if left < 0:
+            node.label = int(tree.label[t])
+            continue
+        node.axis, j = place[tree.axis[t]]
+        above = features[node.axis][0][:, j] > tree.hi[t]
         if above.all() or not above.any():
-            return node(int((tree.right if above.any() else tree.left)[t]))
-        ends = np.flatnonzero(above)[[0, -1]]
-        sides = node(int(tree.right[t])), node(int(tree.left[t]))
-        return _Node(axis, int(ends[0]), int(ends[1]), sides)
-
-    return _freeze(node(0), columns)
+            todo.append((node, right if above.any() else left))
+            continue
+        node.first, node.last = (int(end) for end in np.flatnonzero(above)[[0, -1]])
+        node.sides = _Node(), _Node()
+        todo += [(node.sides[0], right), (node.sides[1], left)]
+    return _freeze(root, columns)
 
 # %% ../nbs/13_search.ipynb #60c3132c
 def _orders(values: NDArray) -> Iterator[tuple[NDArray, NDArray]]:
@@ -446,6 +467,7 @@ EXACT_FOR = (0, 0, 1000, 150)  # points for which the best tree of k leaves is a
 MANY = 20_000  # points beyond which starts are grown in bins, and only the best is improved
 MUCH = 10**8  # the same, for points times axes times clusters squared; ten times that, times
 # leaves, is where only the best four starts are improved, and no tree is pruned and regrown
+BUSHY = 64, 256  # the same for leaves alone; and leaves beyond which no tree is improved
 FEW = 5_000  # points that stand for many, where a start need not see them all
 TOLL = 0.3  # λ of the trees by the nearest centre left
 DRAWS = 8  # random trees of each kind, of which the cheapest is a start
@@ -469,6 +491,7 @@ class Search:
         work = self.X.size * self.k**2
         self.big = len(self.X) > MANY or work > MUCH
         self.heavy = self.big or work * self.max_leaves > 10 * MUCH
+        self.heavy |= self.max_leaves > BUSHY[0]
         bins = 1024 if self.big and self.bins is None else self.bins
         self.columns = [encode(x, bins) for x in self.X.T]
         self.mover = Mover(self.columns, self.cuts, self.max_leaves > self.k)
@@ -517,26 +540,14 @@ class Search:
 def _cart(search: Search, label: NDArray) -> Tree:
     "The tree of scikit-learn's CART for the reference labels."
     limits = dict(max_leaf_nodes=max(search.max_leaves, 2), max_depth=search.max_depth)
-    found = (
-        DecisionTreeClassifier(**limits, random_state=0)
-        .fit(search.X, label, search.total)
-        .tree_
-    )
-    nodes, labels = [], {}
-    for i, (axis, cut) in enumerate(zip(found.feature, found.threshold)):
-        nodes.append(
-            [
-                int(axis),
-                -np.inf,
-                float(cut),
-                int(found.children_left[i]),
-                int(found.children_right[i]),
-            ]
-        )
-        if found.children_left[i] < 0:
-            nodes[-1] = [-1, 0.0, 0.0, -1, -1]
-            labels[i] = int(found.value[i].argmax())
-    return build_tree(nodes, labels, search.X.shape[1])
+    codes = np.column_stack(search.mover.codes)  # exact in CART's single precision
+    model = DecisionTreeClassifier(**limits, random_state=0).fit(codes, label, search.total)
+    found = model.tree_
+    nodes = [_Node(label=int(model.classes_[value.argmax()])) for value in found.value]
+    for i in np.flatnonzero(found.children_left >= 0):
+        nodes[i].axis, nodes[i].last = int(found.feature[i]), int(found.threshold[i])
+        nodes[i].sides = nodes[found.children_left[i]], nodes[found.children_right[i]]
+    return _freeze(nodes[0], search.columns)
 
 # %% ../nbs/13_search.ipynb #8079998e
 def _spread_trees(search: Search, label: NDArray) -> Iterator[Tree]:
@@ -562,7 +573,8 @@ def _nearest_trees(search: Search) -> Iterator[Tree]:
     if search.big:
         rows = rows[:: max(len(X) // FEW, 1)]
         columns = [replace(c, codes=c.codes[rows]) for c in columns]
-    values = [m[None] for m in (reference.V.T @ X / reference.V.sum(0)[:, None]).T]
+    means = reference.V.T @ _below_one(X)[0] / reference.V.sum(0)[:, None]
+    values = [m[None] for m in means.T]  # only their order counts
     many = sum(len(mu.T) for _, mu in search.features or []) * len(X) * search.k
     if search.features and many <= MUCH / 10:
         values = [np.vstack([v, mu.T]) for v, (_, mu) in zip(values, search.features)]
@@ -601,7 +613,7 @@ def starts(
     if search.max_leaves > search.k:
         found += [search.grow(distances, tree) for tree in nearest]
     found += [*bases, *nearest, *_spread_trees(search, label)]
-    if not search.big and np.abs(search.X).max() < np.finfo(np.float32).max:  # CART's precision
+    if not search.big:
         found.append(_cart(search, label))
         found += _random_trees(search) if search.max_leaves >= search.k else ()
     found = [search.own_labels(tree) for tree in found if search.fits(tree)]
@@ -611,6 +623,8 @@ def starts(
 def _polish(search: Search, tree: Tree, cost: float) -> tuple[Tree, float]:
     "Lloyd's algorithm for trees: centres, cuts, centres, as long as the cost falls."
     D = None
+    if tree.n_leaves > BUSHY[1]:
+        return tree, cost
     for _ in range(2 if isinstance(search.gram, StreamedGram) else 30):
         labels = tree.predict(search.X)
         D = _distances(search.gram, labels, search.total, search.k, D)
@@ -624,15 +638,17 @@ def _polish(search: Search, tree: Tree, cost: float) -> tuple[Tree, float]:
 # %% ../nbs/13_search.ipynb #692387c5
 def _pruned(root: _Node) -> Iterator[None]:
     "Change the tree so that one inner node is a leaf or one of its children; then back."
-    if root.sides is None:
-        return
-    kept, (left, right) = replace(root), root.sides
-    for other in (_Node(label=next(left.leaves()).label), left, right):
-        root.__dict__.update(other.__dict__)
-        yield
-        root.__dict__.update(kept.__dict__)
-    yield from _pruned(left)
-    yield from _pruned(right)
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        if node.sides is None:
+            continue
+        kept, (left, right) = replace(node), node.sides
+        for other in (_Node(label=next(left.leaves()).label), left, right):
+            node.__dict__.update(other.__dict__)
+            yield
+            node.__dict__.update(kept.__dict__)
+        todo += [right, left]
 
 
 def _regrown(search: Search, tree: Tree, cost: float) -> tuple[Tree, float]:
@@ -696,7 +712,8 @@ class KernelTree(KernelIMM):
         Number of reference clusters. Ignored if `reference_labels` are given.
     max_leaves : int, default=None
         Most leaves of the tree. None: twice the number of reference clusters. With at most as
-        many leaves as clusters each leaf is a cluster of its own.
+        many leaves as clusters each leaf is a cluster of its own. With more than 64 fewer starts
+        are improved, and no tree of more than 256: it is the cheapest start.
     max_depth : int, default=None
         Most questions on the way to a leaf. None: no limit.
     cuts : {"interval", "threshold"}, default="interval"
@@ -707,7 +724,8 @@ class KernelTree(KernelIMM):
         Width of "gaussian" and "laplace".
     surrogate : str, default="auto"
         Surrogate features of the tree of Kernel IMM that the certificate is about. Those of the
-        kernel are all tried as starts.
+        kernel are all tried as starts. With "auto", features that the data does not allow are
+        left out; those asked for by name must work.
     order : int or "auto", default=5
         Order of Taylor features.
     shift : "auto", float or array, default="auto"
@@ -762,7 +780,7 @@ class KernelTree(KernelIMM):
     """
 
     _parameter_constraints: dict = KernelExKMC._parameter_constraints | {
-        "max_depth": [None, Interval(Integral, 1, None, closed="left")],
+        "max_depth": [None, _Whole(Integral, 1, None, closed="left")],
     }
     del _parameter_constraints["base"]
     _grown = "search"
@@ -824,10 +842,10 @@ class KernelTree(KernelIMM):
         for name in self._surrogates(search) if leaves >= k else ():
             trial = copy(self)
             trial.surrogate = name
-            try:  # coinciding centres spoil a start only
+            try:  # features too narrow, or centres that coincide, spoil a start only
                 found = _imm_tree(trial, kernel, points, total, reference, quiet=True)
             except ValueError:
-                if self._base is None:  # the first is the one that was asked for
+                if name == self.surrogate:  # the one that was asked for
                     raise
                 continue
             bases.append(found)

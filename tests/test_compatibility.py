@@ -176,6 +176,37 @@ def test_names_of_columns(name, frame):
     assert not hasattr(model.fit(X), "feature_names_in_")
 
 
+@pytest.mark.parametrize("name", [name for name in SIX if name != "KernelKMeans"])
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_names_of_one_row(name, frame):
+    X = points()
+    table = frame(dict(zip(NAMES, X.T)))
+    model = fit(name, table)
+    right = model.explain(X[0])
+    assert model.explain(table[:1]) == model.explain(X[:1]) == model.explain(X[0].tolist()) == right
+    with pytest.raises(ValueError, match="feature names should match|same order"):
+        model.explain(table[["b", "a", "c"]][:1])
+    with pytest.raises(ValueError, match="explain takes one point"):
+        model.explain(table[:2])
+    if frame is pd.DataFrame:
+        assert model.explain(table.iloc[0]) == model.explain(pd.Series(X[0])) == right
+        with pytest.raises(ValueError, match="feature names should match|same order"):
+            model.explain(table[["b", "a", "c"]].iloc[0])
+        assert fit(name, X).explain(table.iloc[0]) == fit(name, X).explain(X[0])
+
+
+@every_estimator
+@pytest.mark.parametrize("column", ["pieces", "toarray", "chunks", "columns", "index", "__dask_graph__", "to_frame"])
+def test_a_column_may_have_any_name(name, column):
+    X = points()
+    table = pd.DataFrame(dict(zip(["a", column, "c"], X.T)))
+    model, plain = fit(name, table), fit(name, X)
+    assert (model.labels_ == plain.labels_).all() and (model.predict(table) == plain.labels_).all()
+    if name != "KernelKMeans":
+        assert (model.tree_.predict(table) == plain.labels_).all()  # the tree checks its points itself
+        assert [len(model.explain(row)) for row in (table[:1], table.iloc[0])] == 2 * [len(plain.explain(X[0]))]
+
+
 @pytest.mark.parametrize("output, frame", [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("default", np.ndarray)])
 def test_distances_come_as_is_asked(output, frame):
     X, plain = points(), fit("KernelKMeans", points())

@@ -67,6 +67,9 @@ BAD = {
     "matrix and stream": (dict(kernel="precomputed", gram="streamed"), np.eye(5), "must be 'auto' or 'dense'"),
     "one dimension": (dict(), X[:, 0], "Expected 2D array, got 1D array"),
     "callable of wrong shape": (dict(kernel=lambda A, B: A), X, "must return a matrix of shape"),
+    "callable not symmetric": (dict(kernel=lambda A, B: A @ np.triu(np.ones((3, 3))) @ B.T), X, "The <lambda> kernel must be symmetric. Got entries that differ by"),
+    "clusters True": (dict(n_clusters=True), X, "'n_clusters' parameter of KernelKMeans must be an int in the range .* Got True"),
+    "starts True": (dict(n_init=True), X, "'n_init' parameter of KernelKMeans must be .* Got True"),
 }
 
 
@@ -87,6 +90,31 @@ def test_weights_are_checked():
         KernelKMeans(2).fit(X, sample_weight=-np.ones(40))
     with pytest.raises(ValueError, match="at least one non-zero"):
         KernelKMeans(2).fit(X, sample_weight=np.zeros(40))
+    for size in (1e308, 5e-324):
+        with warnings.catch_warnings(), pytest.raises(ValueError, match="Sample weights must have a sum from .* Divide them by the largest"):
+            warnings.simplefilter("error")
+            KernelKMeans(2).fit(X, sample_weight=np.full(40, size))
+
+
+@pytest.mark.parametrize("Model", [KernelExpand, KernelTree])
+def test_masked_labels_are_refused(Model):
+    labels = np.ma.masked_array(np.arange(40) % 2, mask=np.arange(40) == 7)
+    with pytest.raises(ValueError, match="reference_labels must not be masked. Got 1 masked labels"):
+        Model(2).fit(X, reference_labels=labels)
+    whole = np.ma.masked_array(np.arange(40) % 2, mask=False)
+    assert (Model(2).fit(X, reference_labels=whole).reference_labels_ == whole).all()
+
+
+@pytest.mark.parametrize("Model", [KernelIMM, KernelExKMC, KernelTree])
+def test_trees_refuse_what_is_no_number_and_no_kernel(Model):
+    with pytest.raises(ValueError, match=f"'n_clusters' parameter of {Model.__name__} must be an int .* Got True"):
+        Model(True).fit(X)
+    more = "max_depth" if Model is KernelTree else "max_leaves" if Model is KernelExKMC else "order"
+    with pytest.raises(ValueError, match=f"'{more}' parameter of {Model.__name__} must be .* Got True"):
+        Model(2, **{more: True}).fit(X)
+    if Model is KernelTree:  # the others need surrogate features, which a function does not have
+        with pytest.raises(ValueError, match="kernel must be symmetric"):
+            Model(2, kernel=lambda A, B: A @ np.triu(np.ones((3, 3))) @ B.T).fit(X)
 
 
 def test_constant_columns_do_no_harm():
@@ -156,6 +184,43 @@ def test_predictions_on_the_training_data_are_its_labels(options):
         assert (model.predict(data) == model.labels_).all()
         again = pickle.loads(pickle.dumps(model))
         assert (again.predict(data) == model.labels_).all()
+
+
+@pytest.mark.parametrize("how", ["auto", "dense", "nystroem"])
+@pytest.mark.parametrize("kernel", ["chi2", "laplace", "gaussian"])
+def test_the_precision_of_the_stream_concerns_the_stream_only(how, kernel):
+    data = np.random.default_rng(0).random((200, 3)) + 1000
+    single, double = (KernelKMeans(4, kernel=kernel, dtype=t, gram=how, random_state=0).fit(data) for t in ("float32", "float64"))
+    assert (single.predict(data) == single.labels_).all() and (single.labels_ == double.labels_).all()
+    assert np.isclose(single.score(data), -single.inertia_, rtol=1e-6) and single.inertia_ == double.inertia_
+    assert (single.transform(data) == double.transform(data)).all()
+
+
+def test_new_parameters_leave_a_fitted_model_as_it_is():
+    model = KernelKMeans(3, gamma=2.0, random_state=0).fit(X)
+    before = model.predict(X), model.transform(X), model.score(X)
+    model.set_params(n_clusters=5, dtype="float32", gamma=1.0, kernel="linear")
+    assert (model.predict(X) == before[0]).all() and (model.transform(X) == before[1]).all() and model.score(X) == before[2]
+
+
+def cuts_of(tree):
+    return {(int(a), lo, hi) for a, lo, hi, left in zip(tree.axis, tree.lo, tree.hi, tree.left) if left >= 0}
+
+
+@pytest.mark.filterwarnings("ignore:The tree has")
+@pytest.mark.parametrize("Model", [KernelExKMC, KernelExpand])
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "linear", "hellinger"])
+def test_cuts_concern_the_nodes_that_are_grown(Model, kernel):
+    data = np.r_[X, X[:, ::-1] + 3, X + 6]
+    labels = np.repeat([0, 1, 0], 40)
+    labels[::7] = 1 - labels[::7]
+    base = cuts_of(KernelIMM(kernel=kernel).fit(data, reference_labels=labels).tree_)
+    grown, empty = (cuts_of(Model(kernel=kernel, cuts="threshold", base=b, max_leaves=6).fit(data, reference_labels=labels).tree_) for b in ("imm", "empty"))
+    intervals = {cut for cut in grown if np.isfinite(cut[1:]).all()}
+    assert intervals <= base and len(grown) > len(base)
+    assert bool(intervals) == (kernel in ("gaussian", "laplace"))  # the features of the others are monotone
+    assert empty and not any(np.isfinite(cut[1:]).all() for cut in empty)
+    assert "base=\"empty\" has thresholds only" in Model.__doc__
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,5 +1,6 @@
 """The search never ends above its starts, keeps to its limits, and agrees with itself."""
 
+import time
 import warnings
 
 import numpy as np
@@ -11,9 +12,9 @@ from kxbook.data import load_flame, load_pathbased
 from kxbook.estimators import _Reference
 from kxbook.gram import as_gram
 from kxbook.imm import encode
-from kxbook.kernel import gaussian, laplace, linear, quadratic
+from kxbook.kernel import gaussian, laplace, linear, quadratic, taylor
 from kxbook.price import kernel_cost
-from kxbook.search import _spreads, centre_features, nearest_tree, pull_back, random_cuts, spread
+from kxbook.search import BUSHY, Mover, Search, _cart, _freeze, _Node, _pruned, _spreads, _thaw, centre_features, nearest_tree, pull_back, random_cuts, spread
 
 
 def data(seed):
@@ -136,3 +137,84 @@ def test_spreads_of_all_intervals():
                 assert np.isclose(found[a, b], spread(inside, E) + spread(P[-1] - inside, E))
             else:
                 assert np.isinf(found[a, b])
+
+
+def parity(A, B):
+    return np.cos(np.pi * (A - B.T))
+
+
+@pytest.mark.parametrize("n", [200, 2400])
+def test_deep_trees(n):
+    Z, labels = np.arange(float(n))[:, None], np.arange(n) % 2
+    begin = time.process_time()
+    model = KernelTree(2, max_leaves=n, kernel=parity, random_state=0).fit(Z, reference_labels=labels)
+    assert time.process_time() - begin < 60
+    assert model.tree_.depth > n / 3 and (model.labels_ == labels).all() and np.isclose(model.cost_, 0, atol=1e-9)
+    assert (n > 2000) == (model.n_leaves_ > BUSHY[1])
+    start = KernelExKMC(2, max_leaves=n, base="empty", kernel=parity).fit(Z, reference_labels=labels)
+    assert model.cost_ <= start.cost_ + 1e-9 and model.n_leaves_ <= n
+
+
+def test_walks_through_deep_trees():
+    n = 3000
+    column = encode(np.arange(float(n)))
+    chain = leaf = _Node(label=1)
+    for i in range(1, n):  # one point is cut off at a time
+        chain = _Node(0, i, i, (_Node(label=i % 2), chain))
+    labels = [node.label for node in chain.leaves()]
+    assert len(labels) == n and leaf.label == labels[-1]
+    mover, tree = Mover([column]), _freeze(chain, [column])
+    assert (mover.labels(chain) == tree.predict(np.arange(float(n))[:, None])).all()
+    assert _freeze(_thaw(tree, [column]), [column]) == tree
+    assert len(list(zip(range(9), _pruned(chain)))) == 9
+    Phi = np.arange(float(n))[:, None]
+    stairs = _Node(label=0)
+    for i in range(n - 2, -1, -1):  # one threshold after the other
+        stairs = _Node(0, 0, i, (_Node(label=i % 2), stairs))
+    thresholds = _freeze(stairs, [column])
+    pulled = pull_back(thresholds, [(Phi, Phi[:1])], [column])
+    assert (pulled.predict(Phi) == thresholds.predict(Phi)).all()
+
+
+def test_a_start_that_the_data_does_not_allow_is_left_out():
+    X = np.random.default_rng(0).uniform(size=(40, 3))
+    assert KernelTree(2, gamma=1e8, random_state=0).fit(X * 1e5).cost_ > 0
+    with pytest.raises(ValueError, match="too narrow"):
+        KernelTree(2, gamma=1e8, surrogate="root", random_state=0).fit(X * 1e5)
+    kernel = taylor(lambda x: np.exp(-x * x / 2), np.exp)
+    model = KernelTree(2, kernel=kernel, random_state=0).fit(X - 0.5)
+    assert model.n_leaves_ >= 2 and model.certificate().cost == model.cost_
+    with pytest.raises(ValueError, match="shift"):
+        KernelTree(2, kernel=kernel, surrogate="taylor", random_state=0).fit(X - 0.5)
+
+
+@pytest.mark.parametrize("s", [2.0**127, 1e140, 2.0**-480, 1e-150])
+def test_units_do_not_matter_to_cart(s):
+    X, labels = np.array([[0.0], [0.0], [0.0], [0.0], [-1.0], [2.0]]), [0, 1, 2, 0, 0, 0]
+    one, two = (KernelTree(gamma=0.5 / u / u).fit(X * u, reference_labels=labels) for u in (1.0, s))
+    assert (one.labels_ == two.labels_).all() and np.isclose(one.cost_, two.cost_)
+
+
+def searched(X, labels, leaves):
+    points, place = np.unique(X, axis=0, return_inverse=True)
+    reference = _Reference(as_gram(gaussian(0.5), points), place.ravel(), labels)
+    return Search(points, np.bincount(place.ravel()).astype(float), reference, leaves)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cart_is_that_of_scikit_learn_whatever_the_values(seed):
+    X, labels = data(seed)
+    search = searched(X, labels, 6)
+    label = search.reference.V.argmax(1)
+    theirs = DecisionTreeClassifier(max_leaf_nodes=6, random_state=0).fit(search.X, label, search.total).predict(search.X)
+    assert (_cart(search, label).predict(search.X) == theirs).all()
+    for far in (search.X * 1e-200, search.X * 1e200, 1e8 + np.column_stack([c.codes for c in search.columns]) * 2.0**-20):
+        moved = Search(far, search.total, search.reference, 6)
+        assert (_cart(moved, label).predict(far) == theirs).all()
+
+
+def test_cart_keeps_the_names_of_labels():
+    X = np.array([[0.0], [0.0], [0.0], [1.0], [2.0], [2.0]])
+    search = searched(X, np.array([0, 0, 1, 2, 2, 2]), 4)  # no point is mostly in cluster 1
+    tree = _cart(search, search.reference.V.argmax(1))
+    assert tree.predict(search.X).tolist() == [0, 2, 2]
