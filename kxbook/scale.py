@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -114,8 +113,8 @@ class Pieces:
     @property
     def X(self) -> list:
         "The pieces themselves, as something to apply functions to."
-        shapes = [(size, self.n_features) for size in self.sizes]
-        return [partial(_make, *given) for given in zip(self.pieces, shapes, count())]
+        known = enumerate(zip(self.pieces, self.sizes))
+        return [partial(_make, make, (size, self.n_features), i) for i, (make, size) in known]
 
     def _map(self, f: Callable, states: tuple) -> list:
         with ThreadPoolExecutor(2) as pool:
