@@ -660,6 +660,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                              'kxbook.tree._lower': ('tree.html#_lower', 'kxbook/tree.py'),
                              'kxbook.tree._meet': ('tree.html#_meet', 'kxbook/tree.py'),
                              'kxbook.tree._name': ('tree.html#_name', 'kxbook/tree.py'),
+                             'kxbook.tree._narrow': ('tree.html#_narrow', 'kxbook/tree.py'),
                              'kxbook.tree._nodes_of': ('tree.html#_nodes_of', 'kxbook/tree.py'),
                              'kxbook.tree._numbers': ('tree.html#_numbers', 'kxbook/tree.py'),
                              'kxbook.tree._preorder': ('tree.html#_preorder', 'kxbook/tree.py'),

@@ -345,18 +345,37 @@ def _side(tree: Tree, node: int, inside: bool) -> list:
 def _boxes(tree: Tree) -> Iterator[tuple[int, dict[int, list]]]:
     "Every node from left to right, parents first, and its `region`, which is for now too."
     box: dict[int, list] = {}
-    undo: list[tuple[int, list | None]] = []  # what each step of the path has changed
+    undo: list[tuple[int, bool, list]] = []  # what each step of the path has changed
     for node, path in _walk(tree):
         while len(undo) > max(len(path) - 1, 0):
-            axis, old = undo.pop()
-            box.pop(axis)
-            if old is not None:
-                box[axis] = old
+            axis, new, changes = undo.pop()
+            for i, j, old in reversed(changes):
+                box[axis][i:j] = old
+            if new:
+                del box[axis]
         if path:
             axis = int(tree.axis[path[-1][0]])
-            undo.append((axis, box.get(axis)))
-            box[axis] = _meet(box.get(axis, [_ENDS]), _side(tree, *path[-1]))
+            new, pieces = axis not in box, box.setdefault(axis, [_ENDS])
+            undo.append((axis, new, _narrow(pieces, tree, *path[-1])))
         yield node, box
+
+
+def _narrow(pieces: list, tree: Tree, node: int, inside: bool) -> list[tuple[int, int, list]]:
+    "Leave one side of a cut of a union of intervals, in place; how to take it back."
+    side, lo, hi = _side(tree, node, inside), tree.lo[node], tree.hi[node]
+    if inside:  # pieces beyond an end go, from above first
+        last = bisect_left(pieces, hi, key=_upper)
+        first = min(last, bisect_right(pieces, lo, key=_lower))
+        spans = [(last, len(pieces)), (0, first)]
+    else:  # pieces between the ends go
+        start = bisect_left(pieces, lo, key=_upper)
+        spans = [(start, max(start, bisect_right(pieces, hi, key=_lower)))]
+    changes = []
+    for i, j in spans:
+        old, kept = pieces[i:j], _meet(pieces[i:j], side)
+        pieces[i:j] = kept
+        changes.append((i, i + len(kept), old))
+    return changes
 
 # %% ../nbs/06_tree.ipynb #7b18f362
 def _digits(values: Sequence[float]) -> list[str]:
