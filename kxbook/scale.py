@@ -78,7 +78,7 @@ def _nbytes(value: object) -> int:
     return int(np.asarray(value).nbytes)
 
 # %% ../nbs/16_scale.ipynb #78b0b3eb
-@dataclass
+@dataclass(slots=True)  # with slots, its type says that it has pieces
 class Pieces:
     "Rows of a table in pieces on this machine, which need not fit into its memory."
 
@@ -88,6 +88,23 @@ class Pieces:
     names: list[str] | None = None  # of the columns
     keep: float = 1e9  # bytes of features to keep between passes; beyond, compute them again
 
+    def __post_init__(self) -> None:
+        if len(self.pieces) != len(self.sizes):
+            raise ValueError(
+                f"sizes must be {len(self.pieces)} numbers of rows, one per piece. Got "
+                f"{len(self.sizes)}."
+            )
+        if 0 in self.sizes and self.n:
+            raise ValueError(
+                f"sizes must be at least 1. Piece {self.sizes.index(0)} has no rows: leave it out."
+            )
+        if self.n_features < 1:
+            raise ValueError(f"X must have at least 1 column. Got {self.n_features}.")
+        if self.names is not None and len(self.names) != self.n_features:
+            raise ValueError(
+                f"names must be {self.n_features}, one per column. Got {len(self.names)}."
+            )
+
     @property
     def n(self) -> int:
         "Number of rows."
@@ -96,7 +113,8 @@ class Pieces:
     @property
     def X(self) -> list:
         "The pieces themselves, as something to apply functions to."
-        return self.pieces
+        known = enumerate(zip(self.pieces, self.sizes))
+        return [partial(_make, make, (size, self.n_features), i) for i, (make, size) in known]
 
     def _map(self, f: Callable, states: tuple) -> list:
         with ThreadPoolExecutor(2) as pool:
@@ -134,8 +152,19 @@ class Pieces:
         at = np.searchsorted(rows, starts)
         local = [rows[a:b] - start for a, b, start in zip(at, at[1:], starts)]
         some = [i for i, index in enumerate(local) if len(index)]
-        states = [self.X[i] for i in some], [local[i] for i in some]
+        X = self.X
+        states = [X[i] for i in some], [local[i] for i in some]
         return np.concatenate(self.gather(_rows_of, *states))
+
+
+def _make(make: Callable[[], NDArray], shape: tuple[int, int], i: int) -> NDArray:
+    "A piece, which must be what was said about it."
+    x = make()
+    if np.shape(x) != shape:
+        raise ValueError(
+            f"Piece {i} must have shape {shape}, by sizes and n_features. Got {np.shape(x)}."
+        )
+    return x
 
 
 def _rows_of(x: NDArray, index: NDArray) -> NDArray:
@@ -144,13 +173,27 @@ def _rows_of(x: NDArray, index: NDArray) -> NDArray:
 
 # %% ../nbs/16_scale.ipynb #39ffb4c8
 def in_pieces(
-    X: NDArray,  # (n, d) an array, or a memory map
+    X: NDArray,  # (n, d) an array, a memory map, or a table with names
     rows: int = 1 << 16,  # rows of a piece
 ) -> Pieces:
     "An array in pieces; of a memory map only the piece at hand is read."
-    n, d = X.shape
+    if np.ndim(X) != 2 or not hasattr(X, "shape"):
+        kind = f"an array of shape {X.shape}" if hasattr(X, "shape") else f"a {type(X).__name__}"
+        raise ValueError(
+            f"X must be an array of two dimensions, (rows, columns). Got {kind}. Use "
+            "np.asarray(X), and reshape(-1, 1) for a single column."
+        )
+    if not (hasattr(rows, "__index__") and rows >= 1):
+        raise ValueError(
+            f"The 'rows' parameter must be an int in the range [1, inf). Got {rows!r} instead."
+        )
+    (n, d), names = X.shape, None
+    if hasattr(X, "columns"):  # names travel along, or else columns could be confused
+        found, X = list(X.columns), np.asarray(X)
+        names = found if all(isinstance(name, str) for name in found) else None
     cut = [slice(i, min(i + rows, n)) for i in range(0, n, rows)]
-    return Pieces([partial(X.__getitem__, c) for c in cut], [c.stop - c.start for c in cut], d)
+    makes: list[Callable[[], NDArray]] = [partial(X.__getitem__, c) for c in cut]
+    return Pieces(makes, [c.stop - c.start for c in cut], d, names)
 
 # %% ../nbs/16_scale.ipynb #e0a12bf3
 def _row_group(path: str | Path, names: list[str], i: int) -> NDArray:
@@ -168,8 +211,18 @@ def parquet_pieces(
     from pyarrow.parquet import ParquetFile
 
     file = ParquetFile(path)
-    names = list(file.schema_arrow.names if columns is None else columns)
+    stored = file.schema_arrow.names
+    names = list(stored if columns is None else columns)
+    if not names:
+        raise ValueError(f"columns must name at least 1 column. Choose among {stored}.")
     for name in names:
+        if name not in stored:
+            raise ValueError(f"There is no column {name!r}. Choose among {stored}.")
+        if names.count(name) > 1 or stored.count(name) > 1:
+            raise ValueError(
+                f"Columns must have different names. There is more than one {name!r}: rename "
+                "one, or leave it out with columns=..."
+            )
         kind = str(file.schema_arrow.field(name).type)
         if not kind.startswith(("int", "uint", "float", "double", "halffloat", "bool")):
             raise ValueError(
@@ -192,6 +245,11 @@ class DaskPieces(Pieces):
     names: list[str] | None = None  # of the columns
     keep: float = float("inf")  # bytes of features to keep: Dask moves to disk what is too much
     received: int = field(default=0, init=False)  # bytes that came back from the workers
+
+    @property
+    def X(self) -> list:
+        "The chunks themselves, delayed."
+        return self.pieces
 
     def _map(self, f: Callable, states: tuple) -> list:
         import dask
@@ -249,12 +307,18 @@ def as_pieces(
     X: DaskArray | Pieces,  # the data
 ) -> Pieces:
     "A Dask array as pieces, or pieces themselves."
-    if hasattr(X, "pieces"):
+    if hasattr(type(X), "pieces"):  # of the type: a table may have a column of that name
         return cast(Pieces, X)
-    if not hasattr(X, "chunks"):
+    if not hasattr(X, "__dask_graph__"):
+        raise TypeError(
+            f"Data in pieces must be Pieces or a Dask array. Got a {type(X).__name__}. Fit it as "
+            "it is, or cut it with in_pieces."
+        )
+    if not hasattr(type(X), "chunks"):
         raise TypeError(
             f"Got a Dask {type(X).__name__}. Make it an array: X.to_dask_array(lengths=True)."
         )
+    X = cast("DaskArray", X)
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead.")
     if np.isnan(X.shape).any():
@@ -293,19 +357,20 @@ def connect(
 
 # %% ../nbs/16_scale.ipynb #d72b1316
 def _survey(x: NDArray, centre: NDArray) -> tuple:
-    "First bad row and column of a piece, or -1; least and sums of values; sums of squares."
+    "First bad row and column of a piece, or -1; least, most and sums of values; of squares."
     x = np.asarray(x, dtype=float)
     bad = np.argwhere(~np.isfinite(x))
     away = np.where(np.isfinite(x), x, 0.0) - centre
     where = tuple(int(i) for i in bad[0]) if len(bad) else (-1, -1)
-    return where, x.min(0), away.sum(0), (away**2).sum(0)
+    with np.errstate(over="ignore", under="ignore"):  # whoever needs the variance looks at it
+        return where, x.min(0), x.max(0), away.sum(0), (away**2).sum(0)
 
 # %% ../nbs/16_scale.ipynb #ab32a6d2
 def survey(
     pieces: Pieces,  # the data
     kernel_name: str = "",  # a kernel that needs values >= 0, if any
-) -> tuple[NDArray, NDArray, float]:
-    "Mean and least value of each column, and the variance of all values; NaN is refused."
+) -> tuple[NDArray, NDArray, NDArray, float]:
+    "Mean, least and most of each column, and the variance of all values; NaN is refused."
     if not pieces.n:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     centre = pieces.take(np.array([0]))[0]
@@ -320,16 +385,31 @@ def survey(
                 f"(piece {i}). Fill or drop missing values first."
             )
     low = np.min([part[1] for part in found], axis=0)
+    high = np.max([part[2] for part in found], axis=0)
     if kernel_name and low.min() < 0:
         raise ValueError(
             f"Negative values in data passed to the {kernel_name} kernel: column "
             f"{int(low.argmin())} has {low.min():.6g}. It needs values >= 0."
         )
-    mean = _add([part[2] for part in found]) / pieces.n
-    square = _add([part[3] for part in found]) / pieces.n
-    shift = centre - centre.mean()
-    variance = (square + 2 * shift * mean + shift**2).mean() - (shift + mean).mean() ** 2
-    return centre + mean, low, max(float(variance), 0.0)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        mean = _add([part[3] for part in found]) / pieces.n
+        square = _add([part[4] for part in found]) / pieces.n
+        shift = centre - centre.mean()
+        variance = (square + 2 * shift * mean + shift**2).mean() - (shift + mean).mean() ** 2
+    return centre + mean, low, high, float(variance)
+
+
+def _width(d: int, low: NDArray, high: NDArray, variance: float) -> float:
+    "The width that `scale_gamma` has in memory, from what a survey found."
+    if low.min() == high.max():
+        return 1.0
+    gamma = 1 / (d * variance) if variance > 0 else np.inf
+    if not 0 < gamma < np.inf:
+        raise ValueError(
+            "The variance of X is too large or too small for gamma='scale'. "
+            "Rescale X, or pass a number."
+        )
+    return gamma
 
 # %% ../nbs/16_scale.ipynb #3ec2d1f5
 TOLERANCE = 1e-5  # share by which the cost must fall, or else passes over pieces stop
@@ -630,10 +710,11 @@ def _settings(model, pieces: Pieces) -> tuple:
     if isinstance(name, str) and name == "precomputed":
         raise ValueError("A precomputed kernel matrix cannot come in pieces. Pass the rows.")
     nonnegative = name if name in ("hellinger", "intersection", "chi2") else ""
-    mean, low, variance = survey(pieces, nonnegative)
+    mean, low, high, variance = survey(pieces, nonnegative)
     gamma = getattr(model, "gamma", "scale")
-    if isinstance(gamma, str):
-        gamma = 1 / (pieces.n_features * variance) if variance > 0 else 1.0
+    scaled = isinstance(gamma, str) and gamma == "scale"
+    if scaled and name in ("gaussian", "laplace"):  # others have no width
+        gamma = _width(pieces.n_features, low, high, variance)
     kernel, rng = as_kernel(name, gamma), _generator(model.random_state)
     model._indefinite = False
     if not (isinstance(name, str) and name in SEMIDEFINITE):
@@ -716,9 +797,36 @@ def _place(model, x: NDArray) -> NDArray:
     return model._nearest(np.asarray(x, dtype=float))
 
 
+def _check_names(model, names: list[str] | None) -> None:
+    "Names of columns are compared with those of the fit, in the words of scikit-learn."
+    fitted, kind = getattr(model, "feature_names_in_", None), type(model).__name__
+    if fitted is None and names is None:
+        return
+    if fitted is None or names is None:
+        has = "does not have valid" if names is None else "has"
+        how = "with" if names is None else "without"
+        message = f"X {has} feature names, but {kind} was fitted {how} feature names"
+        warnings.warn(message, UserWarning, stacklevel=5)
+        return
+    said = ["The feature names should match those that were passed during fit."]
+    for which, some in (
+        ("Feature names unseen at fit time:", set(names) - set(fitted)),
+        ("Feature names seen at fit time, yet now missing:", set(fitted) - set(names)),
+    ):
+        shown = [f"- {name}" for name in sorted(some)]
+        said += [which, *shown[:5], *["- ..."] * (len(shown) > 5)] if shown else []
+    if list(names) != list(fitted):
+        if len(said) == 1:
+            said.append("Feature names must be in the same order as they were in fit.")
+        raise ValueError("\n".join([*said, ""]))
+
+
 def _matching(model, X: DaskArray | Pieces) -> Pieces:
-    "Data in pieces with as many columns as the model was fitted to."
+    "Data in pieces with the columns that the model was fitted to."
     pieces = as_pieces(X)
+    if not pieces.n:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    _check_names(model, pieces.names)
     if pieces.n_features != model.n_features_in_:
         raise ValueError(
             f"X has {pieces.n_features} features, but {type(model).__name__} is expecting "
@@ -745,10 +853,10 @@ def _cost_of(features: Features, labels: list, k: int) -> tuple[float, NDArray]:
     return features.run("total", partial(_label_cost, means=means), labels), means
 
 # %% ../nbs/16_scale.ipynb #73c9d146
-def _label_facts(label: NDArray) -> tuple[int, int, str]:
+def _labels_in(label: NDArray) -> NDArray | None:
+    "The labels of a piece, each once; None if they are not integers."
     label = np.asarray(label)
-    numbers = label.dtype.kind in "iu"
-    return (int(label.min()), int(label.max()), label.dtype.kind) if numbers else (0, 0, "?")
+    return np.unique(label) if label.dtype.kind in "iu" else None
 
 
 def _as_label(label: NDArray) -> NDArray:
@@ -758,20 +866,19 @@ def _as_label(label: NDArray) -> NDArray:
 def _check_given(pieces: Pieces, labels: ArrayLike | DaskArray) -> tuple[list, int]:
     "Labels that were given, as a state, and how many clusters they are."
     state = pieces.split(labels)
-    facts = pieces.gather(_label_facts, state)
-    if any(kind == "?" for *_, kind in facts):
+    found = pieces.gather(_labels_in, state)
+    if any(some is None for some in found):
         raise ValueError("reference_labels must be integers.")
-    if min(low for low, *_ in facts) < 0:
+    used = np.unique(np.concatenate(found))
+    if used[0] < 0:
         raise ValueError("reference_labels must be >= 0; clusterers use -1 for noise.")
-    k = max(high for _, high, _ in facts) + 1
-    state = pieces.each(_as_label, state)
-    used = pieces.total(partial(np.bincount, minlength=k), state)
-    if (used == 0).any():
-        missing = int(used.argmin())
+    if used[-1] >= len(used):  # looked at before anything is as long as the largest label
+        missing = int(np.flatnonzero(used != np.arange(len(used)))[0])
         raise ValueError(
-            f"reference_labels must use every label from 0 to {k - 1}. There is no {missing}."
+            f"reference_labels must use every label from 0 to {used[-1]}. There is no "
+            f"{missing}. Number them with np.unique(labels, return_inverse=True)[1]."
         )
-    return state, k
+    return pieces.each(_as_label, state), len(used)
 
 
 def _column_sums(x: NDArray, label: NDArray, k: int) -> tuple[NDArray, NDArray]:

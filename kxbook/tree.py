@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -182,7 +183,7 @@ class Tree:
         return f"<Tree of {self.n_leaves} leaves, depth {self.depth}>\n{self.to_text()}"
 
 # %% ../nbs/06_tree.ipynb #75a07c9d
-_Path = tuple[tuple[int, bool], ...]  # the nodes above one, and whether it is inside of each
+_Path = list[tuple[int, bool]]  # the nodes above one, and whether it is inside of each
 
 
 def _preorder(tree: Tree) -> Iterator[int]:
@@ -205,8 +206,9 @@ def _decision_path(tree: Tree, ends: NDArray) -> csr_array:
     for node in used:
         paths.append([])
         while node >= 0:
-            paths[-1].insert(0, int(node))
+            paths[-1].append(int(node))
             node = parent[node]
+        paths[-1].reverse()
     starts = np.r_[0, np.cumsum([len(path) for path in paths])]
     columns = np.array([node for path in paths for node in path])
     shape = len(used), len(tree.left)
@@ -214,14 +216,16 @@ def _decision_path(tree: Tree, ends: NDArray) -> csr_array:
 
 
 def _walk(tree: Tree) -> Iterator[tuple[int, _Path]]:
-    "Every node from left to right, parents first, with its path ((node, inside?), ...)."
-    todo: list[tuple[int, _Path]] = [(0, ())]
+    "Every node from left to right, parents first, and its path [(node, inside?), ...] for now."
+    path: _Path = []  # one for all: a copy for each node would be quadratic in the depth
+    todo = [(0, 0, -1, False)]
     while todo:
-        node, path = todo.pop()
+        node, level, above, inside = todo.pop()
+        path[max(level - 1, 0) :] = [(above, inside)] if level else []
         yield node, path
         if tree.left[node] >= 0:
-            todo.append((int(tree.right[node]), (*path, (node, False))))
-            todo.append((int(tree.left[node]), (*path, (node, True))))
+            todo.append((int(tree.right[node]), level + 1, node, False))
+            todo.append((int(tree.left[node]), level + 1, node, True))
 
 
 def _nodes_of(tree: Tree, X: ArrayLike, block: int = 1 << 14) -> NDArray:
@@ -278,15 +282,40 @@ def build_tree(
 
 # %% ../nbs/06_tree.ipynb #6eb5b4ea
 def _meet(pieces: list, others: list) -> list:
-    "The intersection of two unions of intervals, each a list of (lower end, upper end)."
+    "The intersection of two unions of intervals, each a rising list of (lower, upper end)."
     found = []
-    for a, b in pieces:
-        for c, d in others:
-            lo = max(a, c, key=lambda end: (end[0], not end[1]))
-            hi = min(b, d, key=lambda end: (end[0], end[1]))
-            if lo[0] < hi[0] or (lo[0] == hi[0] and lo[1] and hi[1]):
-                found.append((lo, hi))
-    return sorted(found)
+    for c, d in others:
+        found += _within(pieces, c, d)
+    return found
+
+
+def _within(pieces: list, c: tuple, d: tuple) -> list:
+    "The parts of a union of intervals between two ends; only pieces around an end are cut."
+    start = bisect_left(pieces, c[0], key=_upper)
+    first = max(start, bisect_right(pieces, c[0], key=_lower))
+    last = max(first, bisect_left(pieces, d[0], key=_upper))
+    stop = max(last, bisect_right(pieces, d[0], key=_lower))
+    parts = [
+        [_both(piece, (c, d)) for piece in some]
+        for some in (pieces[start:first], pieces[last:stop])
+    ]
+    below, above = ([part for part in some if part is not None] for some in parts)
+    return below + pieces[first:last] + above
+
+
+def _both(one: tuple, other: tuple) -> tuple | None:
+    "The intersection of two intervals, if there is any."
+    lo = max(one[0], other[0], key=lambda end: (end[0], not end[1]))
+    hi = min(one[1], other[1], key=lambda end: (end[0], end[1]))
+    return (lo, hi) if lo[0] < hi[0] or (lo[0] == hi[0] and lo[1] and hi[1]) else None
+
+
+def _lower(piece: tuple) -> float:
+    return piece[0][0]
+
+
+def _upper(piece: tuple) -> float:
+    return piece[1][0]
 
 
 def region(
@@ -296,15 +325,57 @@ def region(
     "For each axis that a path asks about, the union of intervals that is left."
     found: dict[int, list] = {}
     for node, inside in path:
-        lo, hi = tree.lo[node], tree.hi[node]
-        ends = ((-np.inf, False), (np.inf, False))
-        within = [((lo, bool(np.isfinite(lo))), (hi, bool(np.isfinite(hi))))]
-        beside = [(ends[0], (lo, False)), ((hi, False), ends[1])]
-        pieces = within if inside else beside
-        pieces = [p for p in pieces if p[0][0] < np.inf and p[1][0] > -np.inf]
         axis = int(tree.axis[node])
-        found[axis] = _meet(found.get(axis, [ends]), pieces)
+        found[axis] = _meet(found.get(axis, [_ENDS]), _side(tree, node, inside))
     return found
+
+
+_ENDS = ((-np.inf, False), (np.inf, False))  # of the whole line
+
+
+def _side(tree: Tree, node: int, inside: bool) -> list:
+    "The inside or the outside of a cut, as a union of intervals."
+    lo, hi = float(tree.lo[node]), float(tree.hi[node])
+    within = [((lo, bool(np.isfinite(lo))), (hi, bool(np.isfinite(hi))))]
+    beside = [(_ENDS[0], (lo, False)), ((hi, False), _ENDS[1])]
+    pieces = within if inside else beside
+    return [p for p in pieces if p[0][0] < np.inf and p[1][0] > -np.inf]
+
+
+def _boxes(tree: Tree) -> Iterator[tuple[int, dict[int, list]]]:
+    "Every node from left to right, parents first, and its `region`, which is for now too."
+    box: dict[int, list] = {}
+    undo: list[tuple[int, bool, list]] = []  # what each step of the path has changed
+    for node, path in _walk(tree):
+        while len(undo) > max(len(path) - 1, 0):
+            axis, new, changes = undo.pop()
+            for i, j, old in reversed(changes):
+                box[axis][i:j] = old
+            if new:
+                del box[axis]
+        if path:
+            axis = int(tree.axis[path[-1][0]])
+            new, pieces = axis not in box, box.setdefault(axis, [_ENDS])
+            undo.append((axis, new, _narrow(pieces, tree, *path[-1])))
+        yield node, box
+
+
+def _narrow(pieces: list, tree: Tree, node: int, inside: bool) -> list[tuple[int, int, list]]:
+    "Leave one side of a cut of a union of intervals, in place; how to take it back."
+    side, lo, hi = _side(tree, node, inside), tree.lo[node], tree.hi[node]
+    if inside:  # pieces beyond an end go, from above first
+        last = bisect_left(pieces, hi, key=_upper)
+        first = min(last, bisect_right(pieces, lo, key=_lower))
+        spans = [(last, len(pieces)), (0, first)]
+    else:  # pieces between the ends go
+        start = bisect_left(pieces, lo, key=_upper)
+        spans = [(start, max(start, bisect_right(pieces, hi, key=_lower)))]
+    changes = []
+    for i, j in spans:
+        old, kept = pieces[i:j], _meet(pieces[i:j], side)
+        pieces[i:j] = kept
+        changes.append((i, i + len(kept), old))
+    return changes
 
 # %% ../nbs/06_tree.ipynb #7b18f362
 def _digits(values: Sequence[float]) -> list[str]:
@@ -312,8 +383,12 @@ def _digits(values: Sequence[float]) -> list[str]:
     return [repr(float(v)).removesuffix(".0") for v in values]
 
 
+_MANY = 100  # intervals or conditions that are said; of more, how many they are
+
+
 def _words(name: str, pieces: list) -> str:
     "A union of intervals as a condition on `name`."
+    more, pieces = len(pieces) - _MANY, pieces[:_MANY]
     finite = sorted({float(v) for piece in pieces for v, _ in piece if np.isfinite(v)})
     shown, said = dict(zip(finite, _digits(finite))), []
     for (lo, closed_lo), (hi, closed_hi) in pieces:
@@ -326,6 +401,8 @@ def _words(name: str, pieces: list) -> str:
             said.append(f"{name} {'≥' if closed_lo else '>'} {shown[lo]}")
         else:
             said.append(f"{below}{name}{above}" if above else f"{name}: any")
+    if more > 0:
+        said.append(f"{name} in {more} more intervals")
     return " or ".join(said)
 
 
@@ -333,8 +410,10 @@ def _conditions(tree: Tree, kept: dict[int, list], feature_names) -> tuple[str, 
     "A region as conditions, one per axis; alternatives in brackets if there are others."
     if not all(kept.values()):
         return ("never",)
-    words = [_words(_name(tree, a, feature_names), kept[a]) for a in sorted(kept)]
-    return tuple(f"({w})" if " or " in w and len(words) > 1 else w for w in words)
+    axes, more = sorted(kept), len(kept) - _MANY
+    words = [_words(_name(tree, a, feature_names), kept[a]) for a in axes[:_MANY]]
+    said = [f"({w})" if " or " in w and len(words) > 1 else w for w in words]
+    return (*said, f"{more} more conditions") if more > 0 else tuple(said)
 
 
 def _name(tree: Tree, axis: int, feature_names: Sequence[str] | None) -> str:
@@ -346,11 +425,16 @@ def _name(tree: Tree, axis: int, feature_names: Sequence[str] | None) -> str:
     return f"x{axis}" if feature_names is None else str(feature_names[axis])
 
 # %% ../nbs/06_tree.ipynb #ea7b714d
+_DEEP = 200  # levels that are drawn; below them, bars would take more room than the tree
+
+
 def _to_text(tree: Tree, feature_names: Sequence[str] | None) -> str:
     "Indented text."
     lines = []
     for node, path in _walk(tree):
-        indent = "|   " * (len(path) - 1) + "|-- " if path else ""
+        above = len(path) - 1
+        bars = "|   " * above if above < _DEEP else f"|   × {above} "
+        indent = f"{bars}|-- " if path else ""
         side = ("yes: " if path[-1][1] else "no: ") if path else ""
         leaf = tree.left[node] < 0
         text = (
@@ -425,9 +509,9 @@ def _covered(
 def _rules(tree: Tree, feature_names, X, y) -> list[Rule]:
     "One rule per leaf, from left to right."
     (ends, y), found = _covered(tree, X, y), []
-    for node, path in _walk(tree):
+    for node, box in _boxes(tree):
         if tree.left[node] < 0:
-            words = _conditions(tree, region(tree, path), feature_names)
+            words = _conditions(tree, box, feature_names)
             label, covered = int(tree.label[node]), None if ends is None else ends == node
             found.append(Rule(label, words, **_fit(label, covered, y)))
     return found
@@ -435,9 +519,11 @@ def _rules(tree: Tree, feature_names, X, y) -> list[Rule]:
 
 def _cluster_rules(tree: Tree, feature_names, X, y) -> list[Rule]:
     "One rule per label, its leaves joined by or."
-    (ends, y), leaves, found = _covered(tree, X, y), tree.rules(feature_names), []
-    for label in sorted({rule.label for rule in leaves}):
-        mine = [rule for rule in leaves if rule.label == label]
+    (ends, y), found = _covered(tree, X, y), []
+    leaves: dict[int, list[Rule]] = {}
+    for rule in tree.rules(feature_names):
+        leaves.setdefault(rule.label, []).append(rule)
+    for label, mine in sorted(leaves.items()):
         mine = [rule for rule in mine if rule.conditions != ("never",)] or mine[:1]
         joined = " or ".join(f"({' and '.join(rule.conditions)})" for rule in mine)
         words = mine[0].conditions if len(mine) == 1 else (joined,)
@@ -515,7 +601,7 @@ def _from_json(text: str) -> Tree:
 def _to_dot(tree: Tree, feature_names: Sequence[str] | None) -> str:
     "Nodes and edges in Graphviz' language."
     lines = ["digraph tree {", '  node [shape=box, fontname="sans-serif"];']
-    for node, _ in _walk(tree):
+    for node in _preorder(tree):
         leaf = tree.left[node] < 0
         text = (
             f"cluster {tree.label[node]}" if leaf else tree.question(node, feature_names) + "?"
@@ -529,7 +615,7 @@ def _to_dot(tree: Tree, feature_names: Sequence[str] | None) -> str:
 # %% ../nbs/06_tree.ipynb #20d99c16
 def _to_html(tree: Tree, feature_names: Sequence[str] | None = None) -> str:
     "Nested lists of questions and answers; plain text for a very deep tree."
-    if tree.depth > 200:
+    if tree.depth > _DEEP:
         return f"<pre>{escape(tree.to_text(feature_names))}</pre>"
 
     def put(node: int, answer: str) -> str:

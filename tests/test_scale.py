@@ -14,7 +14,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
-from kxbook.scale import as_pieces, connect, in_pieces, parquet_pieces
+from kxbook.scale import Pieces, as_pieces, connect, in_pieces, parquet_pieces
 
 FIELDS = ("axis", "lo", "hi", "left", "right", "label")
 
@@ -267,8 +267,132 @@ def test_only_the_pieces_that_are_needed_are_read(blobs):
 
     from functools import partial
 
-    from kxbook.scale import Pieces
-
     pieces = Pieces([partial(piece, i) for i in range(3)], [1000] * 3, 3)
     assert_array_equal(pieces.take(np.array([1500, 1501])), X[1500:1502])
     assert read == [1]
+
+
+@pytest.mark.parametrize("Model", [KernelExKMC, KernelKMeans])
+def test_columns_in_another_order_are_refused(blobs, Model, tmp_path):
+    "Labels of swapped columns would be wrong without a word."
+    import pandas as pd
+
+    X, _ = blobs
+    frame = pd.DataFrame(X, columns=list("abc"))
+    for names in ("abc", "bac", "abd"):
+        frame.set_axis(list(names), axis=1).to_parquet(tmp_path / f"{names}.parquet")
+    for data in (parquet_pieces(tmp_path / "abc.parquet"), frame, in_pieces(frame, 1000)):
+        model = Model(2, random_state=0).fit(data)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            near = model.predict(frame)
+            assert_array_equal(model.predict(parquet_pieces(tmp_path / "abc.parquet")), near)
+            assert_array_equal(model.predict(in_pieces(frame, 700)), near)
+        for bad, message in ((tmp_path / "bac.parquet", "must be in the same order as they were in fit"), (tmp_path / "abd.parquet", "unseen at fit time:\n- d\nFeature names seen at fit time, yet now missing:\n- c\n")):
+            with pytest.raises(ValueError, match="should match those that were passed during fit") as here:
+                model.predict(parquet_pieces(bad))
+            with pytest.raises(ValueError) as there:  # scikit-learn's own words
+                model.predict(pd.read_parquet(bad))
+            assert str(here.value) == str(there.value) and message in str(here.value)
+        with pytest.raises(ValueError, match="same order"):
+            model.predict(in_pieces(frame[list("bca")], 700))
+        with pytest.warns(UserWarning, match="X does not have valid feature names, but K") as told:
+            assert_array_equal(model.predict(in_pieces(X, 700)), near)
+        assert told[0].filename == __file__
+    with pytest.warns(UserWarning, match="X has feature names, but K"):
+        Model(2, random_state=0).fit(in_pieces(X)).predict(in_pieces(frame))
+
+
+@pytest.mark.parametrize("kernel, factor", [("gaussian", 1e-170), ("laplace", 1e-170), ("laplace", 1e160), ("gaussian", 1e160), ("gaussian", 1e-155)])
+def test_a_variance_out_of_range_is_refused_as_in_memory(blobs, kernel, factor):
+    X, y = blobs
+    Z = X[:300] * factor
+    for data in (Z, in_pieces(Z, 70), da.from_array(Z, chunks=(100, -1))):
+        for model in (KernelExKMC(kernel=kernel), KernelKMeans(2, kernel=kernel)):
+            with pytest.raises(ValueError, match="variance of X is too large or too small for gamma='scale'"):
+                model.fit(data, **({"reference_labels": y[:300]} if isinstance(model, KernelExKMC) else {}))
+
+
+def test_widths_in_pieces_are_those_in_memory(blobs):
+    X, y = blobs
+    for Z in (X, X * 1e-100, X + 1e6, np.full((30, 3), 0.1), np.full((30, 3), 1e300)):
+        labels = y[: len(Z)] * (len(Z) > 30)
+        widths = [KernelExpand(gamma="scale").fit(data, reference_labels=labels).gamma_ for data in (Z, in_pieces(Z, 7 if len(Z) == 30 else 700))]
+        assert_allclose(*widths, rtol=1e-6)
+    small = KernelExpand(kernel="linear").fit(in_pieces(X * 1e-170, 700), reference_labels=y)  # it has no width
+    assert small.gamma_ is None
+
+
+def test_a_table_with_a_column_called_pieces_is_no_data_in_pieces():
+    import pandas as pd
+
+    frame = pd.DataFrame({"pieces": [1.0, 2.0], "chunks": [0.0, 1.0]})
+    with pytest.raises(TypeError, match="must be Pieces or a Dask array. Got a DataFrame"):
+        as_pieces(frame)
+    with pytest.raises(TypeError, match="Got a Dask DataFrame. Make it an array"):
+        import dask.dataframe as dd
+
+        as_pieces(dd.from_pandas(frame, npartitions=1))
+    pieces = in_pieces(frame.to_numpy())
+    assert as_pieces(pieces) is pieces
+
+
+def test_pieces_that_are_not_what_they_say_are_refused(blobs):
+    from functools import partial
+
+    X, _ = blobs
+    two = [partial(X.__getitem__, slice(0, 100)), partial(X.__getitem__, slice(0, 0))]
+    with pytest.raises(ValueError, match="Piece 1 has no rows: leave it out"):
+        Pieces(two, [100, 0], 3)
+    with pytest.raises(ValueError, match="one per piece. Got 1"):
+        Pieces(two, [100], 3)
+    with pytest.raises(ValueError, match="names must be 3, one per column. Got 1"):
+        Pieces(two[:1], [100], 3, ["a"])
+    model = IMM(2, random_state=0)
+    for data, message in (
+        (Pieces(two, [100, 100], 3), r"Piece 1 must have shape \(100, 3\), by sizes and n_features. Got \(0, 3\)"),
+        (Pieces(two[::-1], [100, 100], 3), r"Piece 0 must have shape \(100, 3\)"),
+        (Pieces([two[0], partial(X[:, 0].__getitem__, slice(0, 100))], [100, 100], 3), r"Got \(100,\)"),
+        (Pieces([two[0], partial(X[:, :2].__getitem__, slice(0, 100))], [100, 100], 3), r"Got \(100, 2\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(data)
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(X).predict(data)
+    for data in (in_pieces(X[:0]), Pieces(two[1:], [0], 3), da.from_array(X, chunks=(1000, -1))[:0]):
+        with pytest.raises(ValueError, match="0 sample"):
+            clone(model).fit(data)
+        with pytest.raises(ValueError, match="0 sample"):
+            clone(model).fit(X).predict(data)
+
+
+def test_arrays_that_cannot_be_cut_are_refused(blobs):
+    X, _ = blobs
+    for bad, message in ((X[:, 0], r"Got an array of shape \(3000,\)"), (X.tolist(), "Got a list"), (X[:, :0], "at least 1 column. Got 0")):
+        with pytest.raises(ValueError, match=message):
+            in_pieces(bad)
+    for rows in (0, -1, 2.5, "many", None):
+        with pytest.raises(ValueError, match="'rows' parameter must be an int"):
+            in_pieces(X, rows)
+    assert in_pieces(X, np.int64(1000)).sizes == [1000] * 3
+
+
+def test_columns_of_a_file_that_cannot_be_chosen_are_refused(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.Table.from_arrays([pa.array([1.0, 2.0])] * 3, names=["a", "a", "b"]), path)
+    for columns, message in ((None, "more than one 'a'"), (["a"], "more than one 'a'"), (["b", "b"], "more than one 'b'"), ([], "at least 1 column"), (["c"], "no column 'c'. Choose among")):
+        with pytest.raises(ValueError, match=message):
+            parquet_pieces(path, columns)
+    assert_array_equal(parquet_pieces(path, ["b"]).take(np.arange(2)), [[1.0], [2.0]])
+
+
+def test_labels_far_apart_are_refused_before_they_are_counted(blobs):
+    X, y = blobs
+    for far in (2**32, 2**62, 5):
+        labels = np.where(y > 0, far, 0)
+        for data in (X, in_pieces(X, 1000), da.from_array(X, chunks=(1000, -1))):
+            with pytest.raises(ValueError, match=f"every label from 0 to {far}. There is no 1. Number them with np.unique"):
+                KernelExpand().fit(data, reference_labels=labels)

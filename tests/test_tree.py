@@ -1,6 +1,8 @@
 """Trees, cuts and growth on many small cases with ties, and trees from hostile files."""
 
 import json
+import time
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -22,7 +24,7 @@ tables = st.tuples(st.integers(1, 9), st.integers(1, 4), entries).flatmap(lambda
 points = st.tuples(st.integers(1, 25), st.integers(1, 3)).flatmap(lambda shape: arrays(float, shape, elements=st.sampled_from([-1e8, -1.0, 0.0, 5e-324, 1.0, 1.0 + 2**-52, 2.0, 1e150])))
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500, deadline=None, derandomize=True, database=None)
 @given(tables, st.booleans())
 def test_the_sweep_is_the_search_through_all_intervals(G, threshold):
     assert tuple(map(int, brute_cut(G, threshold))) == sweep(G, threshold) == sweep_spec(G, threshold)
@@ -43,7 +45,7 @@ def test_numbers_of_bins():
             check_bins(bins, 10)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, derandomize=True, database=None)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False, width=64), min_size=1, max_size=30), st.none() | st.integers(2, 9))
 def test_codes_and_ends_agree(values, bins):
     x = np.array(values)
@@ -57,7 +59,7 @@ def test_codes_and_ends_agree(values, bins):
     assert bins is None or len(lo) <= bins
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(points, st.integers(1, 3), st.integers(1, 8), st.sampled_from(["interval", "threshold"]), st.randoms(use_true_random=False))
 def test_growth(X, k, m, cuts, random):
     rng = np.random.default_rng(random.randrange(2**32))
@@ -118,7 +120,7 @@ def test_a_hostile_file_is_refused(case):
         Tree.from_json(HOSTILE[case])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(st.data())
 def test_a_changed_file_is_a_tree_or_refused(data):
     text = list(GOOD)
@@ -188,3 +190,47 @@ def test_predict_needs_a_fit_and_the_right_columns():
         model.predict(X[:, :2])
     with pytest.raises(ValueError, match="expecting 4 features"):
         model.explain([1.0, 2.0])
+
+
+def chain(kind, n=20_000):
+    "A tree of n questions, each below the last one."
+    steps, m = np.arange(n), 2 * n + 1
+    axis, lo, hi, left, right = np.zeros(m, int), np.full(m, -np.inf), np.zeros(m), np.full(m, -1), np.full(m, -1)
+    left[2 * steps], right[2 * steps] = (2 * steps + 2, 2 * steps + 1) if kind == "inside" else (2 * steps + 1, 2 * steps + 2)
+    hi[2 * steps] = n - steps if kind == "inside" else steps
+    if kind == "holes":
+        lo[2 * steps], hi[2 * steps] = 2.0 * steps, 2.0 * steps + 1
+    return Tree(axis, lo, hi, left, right, np.arange(m) % 3, 2)
+
+
+@pytest.mark.parametrize("kind", ["inside", "beside", "holes"])
+def test_a_deep_tree_is_shown_in_time(kind):
+    "What is shown grows with the tree, not with its depth times its nodes."
+    tree, n = Tree.from_json(chain(kind).to_json()), 20_000
+    start = time.process_time()
+    text, html, dot, rules = repr(tree), tree._repr_html_(), tree.to_dot(), tree.rules()
+    tree.cluster_rules()
+    assert time.process_time() - start < 30  # seconds of the processor
+    assert len(text) < 200 * n and text.count("cluster") == n + 1 and f"|   × {n - 1} |-- no: cluster" in text
+    assert html.startswith("<pre>") and dot.count("->") == 2 * n and len(rules) == n + 1
+    smaller = chain(kind, 4000)
+    tracemalloc.start()
+    smaller.rules()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 20e6  # a copy of the region for every level would take 8 bytes for each pair of levels
+    if kind == "holes":
+        assert rules[1].conditions == ("2 ≤ x0 ≤ 3",) and rules[-1].conditions[0].endswith(f" or x0 in {n + 1 - 100} more intervals")
+    if kind == "inside":
+        assert {rule.conditions for rule in rules} == {("x0 ≤ 1",), *((f"{i} < x0 ≤ {i + 1}",) for i in range(1, n)), (f"x0 > {n}",)}
+
+
+def test_many_conditions_are_counted():
+    n = 300
+    deep = chain("beside", n)
+    axis = np.zeros(2 * n + 1, int)
+    axis[0::2] = np.minimum(np.arange(n + 1), n - 1)
+    last = Tree(axis, deep.lo, deep.hi, deep.left, deep.right, deep.label, n).rules()[-1]
+    assert last.conditions[:2] == ("x0 > 0", "x1 > 1") and last.conditions[100:] == ("200 more conditions",)
+    lines = deep.to_text().splitlines()
+    assert lines[2 * 199 + 2].startswith("|   " * 199 + "|-- no") and lines[2 * 200 + 2].startswith("|   × 200 |-- no: x0 ≤ 201?")
