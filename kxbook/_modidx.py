@@ -55,6 +55,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                             'kxbook.cli._read_tree': ('cli.html#_read_tree', 'kxbook/cli.py'),
                             'kxbook.cli._rows': ('cli.html#_rows', 'kxbook/cli.py'),
                             'kxbook.cli._run': ('cli.html#_run', 'kxbook/cli.py'),
+                            'kxbook.cli._sql': ('cli.html#_sql', 'kxbook/cli.py'),
                             'kxbook.cli._streams': ('cli.html#_streams', 'kxbook/cli.py'),
                             'kxbook.cli._text_features': ('cli.html#_text_features', 'kxbook/cli.py'),
                             'kxbook.cli._text_of': ('cli.html#_text_of', 'kxbook/cli.py'),

@@ -550,19 +550,24 @@ def _forms(
         ),
         "json": lambda: to_document(*what, found.settings | {"command": shown(command)}),
         "rules": lambda: rules_text(*what) + "\n",
-        "sql": lambda: to_sql(*what, table=args.table),
+        "sql": lambda: _sql(found, args.table),
         "python": lambda: to_python(*what),
     }
+    return {form: made[form]() for form in wanted}
+
+
+def _sql(found: Explanation, table: str) -> str:
+    "The tree in SQL, in which not everything can be said."
     try:
-        return {form: made[form]() for form in wanted}
-    except ValueError as e:  # SQL cannot say everything
-        raise UserError(str(e)) from None
+        return to_sql(found.tree, found.features, found.clusters, table)
+    except ValueError as e:
+        raise UserError(f"{e} Change it in the data, or do without --sql.") from None
 
 
 def _check_sql(table: Table, name: str) -> None:
     "Refuse names that a database would mistake for others, before any work is done."
-    if not name.isprintable():
-        raise UserError(f"--table must be a name that can be printed. Got '{shown(name)}'.")
+    if any("\ud800" <= c <= "\udfff" for c in name):  # bytes that are no text
+        raise UserError(f"--table must be text that the terminal can say. Got '{shown(name)}'.")
     times = Counter(name.casefold() for name in table.names)
     alike = [f.column for f in table.features if times[f.column.casefold()] > 1]
     if alike:

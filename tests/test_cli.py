@@ -441,7 +441,7 @@ def test_names_that_a_database_mistakes(tmp_path, capsys):
     assert main(["explain", path, "-k", "2", "--sql", "-", "--columns", "b", "-q"]) == 0
     assert main(["explain", path, "-k", "2", "-q"]) == 0
     assert main(["explain", path, "-k", "2", "--columns", "b", "--sql", "-", "--table", "a\udcff"]) == 2
-    assert "--table must be a name that can be printed. Got 'a\\udcff'" in capsys.readouterr().err
+    assert "--table must be text that the terminal can say. Got 'a\\udcff'" in capsys.readouterr().err
     path = write(tmp_path / "n.csv", ["a\0b"], [[1], [9]])
     assert main(["explain", path, "-k", "2", "--sql", str(tmp_path / "q.sql")]) == 2
     assert "SQL cannot contain the character 0" in capsys.readouterr().err and not (tmp_path / "q.sql").exists()
