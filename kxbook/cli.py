@@ -10,15 +10,17 @@ import contextlib
 import csv
 import io
 import os
+import re
 import shlex
 import sys
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +30,14 @@ from .data import BENCHMARKS
 from .kernel import KERNELS
 from kxbook.report import (
     METHODS,
+    MISSING,
     NYSTROEM_FROM,
     SCALES,
     Explanation,
     Feature,
     explain_table,
     from_document,
+    leaf_conditions,
     report_html,
     rules_text,
     shown,
@@ -61,7 +65,7 @@ def _names(names: Iterable[str]) -> str:
 def _header(names: Sequence[str]) -> list[str]:
     "The names of the columns, each of them once."
     names = [str(name).strip() for name in names]
-    twice = {shown(name) for name in names if name and names.count(name) > 1}
+    twice = {shown(name) for name, times in Counter(names).items() if name and times > 1}
     if twice:
         raise UserError(f"Two columns are called {_names(sorted(twice))}. Rename one of them.")
     if not any(names):
@@ -92,16 +96,58 @@ def _columns_of(rows: Iterable[list[str]], size: int) -> Iterator[list[list[str]
         yield [list(column) for column in zip(*piece)]
 
 # %% ../nbs/19_cli.ipynb #c3cd4ae2
+@contextlib.contextmanager
+def _text_of(path: str, encoding: str) -> Iterator[TextIO]:
+    "A file of text, or standard input, to be read."
+    if path != "-":
+        with open(path, encoding=encoding, newline="") as file:
+            yield file
+    elif sys.stdin is None:
+        raise UserError("Standard input is closed. Name a file.")
+    elif not hasattr(sys.stdin, "buffer"):  # something that stands for it, in a notebook
+        yield sys.stdin
+    else:
+        text = io.TextIOWrapper(sys.stdin.buffer, encoding=encoding, newline="")
+        try:
+            yield text
+        finally:
+            text.detach()  # or standard input would be closed
+
+
+def _delimiter(given: str | None, first: str) -> str:
+    "What separates cells: what was given, or what the first line has outside of quotes."
+    given = "\t" if given == "\\t" else given
+    if given and (len(given) > 1 or given in '"\r\n'):
+        raise UserError(
+            "--delimiter must be one character, or \\t for a tab, but no quotation mark or "
+            f"end of line. Got '{shown(given)}'."
+        )
+    bare = re.sub(r'"[^"]*("|$)', "", first)
+    return given or next((d for text in (bare, first) for d in ",;\t|" if d in text), ",")
+
+
 def _csv_pieces(path: str, encoding: str, delimiter: str | None, size: int) -> Iterator[list]:
     "The header of a CSV file, then lists of columns of text."
-    stdin = contextlib.nullcontext(sys.stdin)
-    with stdin if path == "-" else open(path, encoding=encoding, newline="") as file:
+    with _text_of(path, encoding) as file:
         first = file.readline()
-        delimiter = delimiter or next((d for d in ",;\t|" if d in first), ",")
-        lines = csv.reader(_from(first, file), delimiter=delimiter)
-        names = _header(next(lines, []))
+        delimiter = _delimiter(delimiter, first)
+        rows = _rows(csv.reader(_from(first, file), delimiter=delimiter, strict=True))
+        names = _header(next(rows, []))
         yield names
-        yield from _columns_of(_full_rows(lines, len(names)), size)
+        yield from _columns_of(_full_rows(rows, len(names)), size)
+
+
+def _rows(lines) -> Iterator[list[str]]:
+    "The rows of a reader of CSV; an error says where the row begins."
+    begins = 1
+    try:
+        for row in lines:
+            yield row
+            begins = lines.line_num + 1
+    except csv.Error as e:
+        ended = "unexpected end" in str(e)
+        said = "a quotation mark is opened and never closed" if ended else e
+        raise csv.Error(f"in the row that begins in line {begins}, {said}") from None
 
 
 def _from(first: str, file: Iterable[str]) -> Iterator[str]:
@@ -110,24 +156,41 @@ def _from(first: str, file: Iterable[str]) -> Iterator[str]:
     yield from file
 
 # %% ../nbs/19_cli.ipynb #79bd1eb3
-def _parquet_pieces(path: str, size: int) -> Iterator[list]:
-    "The header of a Parquet file, then lists of columns: numbers where they are numbers."
+_Keep = Callable[[list[str]], Iterable[str]]  # of all names of columns, those that are needed
+
+
+def _parquet_cells(name: str, column) -> NDArray | list[str]:
+    "The cells of a column of a Parquet file: numbers if they are numbers, else texts."
+    types = import_module("pyarrow.types")
+    numeric = types.is_integer, types.is_floating, types.is_boolean, types.is_decimal
     try:
-        parquet, types = import_module("pyarrow.parquet"), import_module("pyarrow.types")
+        if any(kind(column.type) for kind in numeric):
+            column = column.cast("int8") if types.is_boolean(column.type) else column
+            # whole numbers beyond 2^53 are rounded, as those of a CSV file are
+            return column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
+        return ["" if v is None else str(v) for v in column.to_pylist()]
+    except (ValueError, LookupError, OverflowError, NotImplementedError) as e:
+        said = shown(e).rstrip(".")
+        raise UserError(
+            f"Column '{shown(name)}' cannot be read: {said}. Leave it out with --drop."
+        ) from None
+
+
+def _parquet_pieces(path: str, size: int, keep: _Keep | None) -> Iterator[list]:
+    "The header of a Parquet file, then lists of columns; those that are not kept are empty."
+    try:
+        parquet = import_module("pyarrow.parquet")
     except ImportError:
         raise UserError('Parquet files need pyarrow: pip install "kxbook[table]"') from None
-    numeric = types.is_integer, types.is_floating, types.is_boolean, types.is_decimal
     with parquet.ParquetFile(path) as file:
-        yield _header(file.schema_arrow.names)
+        names = _header(file.schema_arrow.names)
+        yield names
+        kept = set(names if keep is None else keep(names))
         for batch in file.iter_batches(batch_size=size):
-            piece = []
-            for column in batch.columns:
-                if any(kind(column.type) for kind in numeric):
-                    column = column.cast("int8") if types.is_boolean(column.type) else column
-                    piece.append(column.cast("float64").to_numpy(zero_copy_only=False))
-                else:
-                    piece.append(["" if v is None else str(v) for v in column.to_pylist()])
-            yield piece
+            yield [
+                _parquet_cells(name, column) if name in kept else [""] * len(column)
+                for name, column in zip(names, batch.columns)
+            ]
 
 # %% ../nbs/19_cli.ipynb #7f66732c
 def pieces(
@@ -136,11 +199,12 @@ def pieces(
     encoding: str = "utf-8-sig",  # of a CSV file
     delimiter: str | None = None,  # of a CSV file; found in its first line by default
     size: int = 20_000,  # rows of a piece
+    keep: _Keep | None = None,  # of a Parquet file: which columns are needed; by default, all
 ) -> Iterator[list]:
     "The names of the columns of a file, then its rows in pieces, each a list of columns."
     try:
         if path.lower().endswith((".parquet", ".pq")):
-            yield from _parquet_pieces(path, size)
+            yield from _parquet_pieces(path, size, keep)
         else:
             yield from _csv_pieces(path, encoding, delimiter, size)
     except (OSError, LookupError) as e:
@@ -155,7 +219,7 @@ def pieces(
         raise UserError(f"{shown(path)} cannot be read as a table: {e}.") from None
 
 # %% ../nbs/19_cli.ipynb #a9924824
-_MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "."}
+_MISSING = set(MISSING)
 
 
 def numbers(
@@ -165,7 +229,11 @@ def numbers(
     "The numbers of a column, NaN where they are missing; None if there is text."
     if isinstance(values, np.ndarray):
         return values
+    if any("_" in v for v in values):  # Python would take 1_0 for 10
+        return None
     if decimal != ".":
+        if any("." in v and v.strip() != "." for v in values):  # a thousand, or a fraction?
+            return None
         values = [v.replace(decimal, ".") for v in values]
     try:
         return np.array(values, dtype=float)
@@ -182,7 +250,11 @@ def texts(
 ) -> list[str]:
     "The cells of a column as texts; empty where they are missing."
     if isinstance(values, np.ndarray):
-        return ["" if v != v else f"{v:.17g}" for v in values.tolist()]
+        whole = "{:.0f}".format
+        return [
+            "" if v != v else whole(v) if v.is_integer() and abs(v) < 1e16 else repr(v)
+            for v in values.tolist()
+        ]
     return ["" if v.strip().lower() in _MISSING else v for v in values]
 
 # %% ../nbs/19_cli.ipynb #0bc443fd
@@ -195,6 +267,7 @@ class Table:
     left_out: dict[str, str]  # columns that are not used, and why
     notes: list[str]  # what the user should know
     kept: dict[str, list[str]]  # texts of the columns that were asked for by name
+    names: list[str] = field(default_factory=list)  # of all columns of the file
 
 # %% ../nbs/19_cli.ipynb #3fb9dc2a
 _LARGEST = 1e150  # squares of larger numbers overflow
@@ -231,8 +304,10 @@ _MOST_VALUES = 20
 
 def _text_features(name: str, column: list[str], args) -> tuple[list, list, str]:
     "The features of a column of text with their values, or why it is left out."
-    if numbers(column, ",") is not None:
+    if args.decimal != "," and numbers(column, ",") is not None:
         return [], [], 'its numbers have a decimal comma: use --decimal ","'
+    if args.decimal != "." and numbers(column) is not None:
+        return [], [], 'its numbers have points: use --decimal "." if decimals follow them'
     if not args.one_hot:
         return [], [], "text: use --one-hot to use it"
     column = texts(column)
@@ -248,7 +323,14 @@ def _text_features(name: str, column: list[str], args) -> tuple[list, list, str]
 # %% ../nbs/19_cli.ipynb #5061e2a6
 def _list(text: str | None) -> list[str]:
     "Names from a list with commas; a name with a comma stands in double quotes."
-    return next(csv.reader([text], skipinitialspace=True), []) if text else []
+    try:
+        lines = csv.reader([text or ""], skipinitialspace=True, strict=True)
+        return next(lines, [])
+    except csv.Error as e:
+        raise UserError(
+            f"'{shown(text)}' is not a list of names: {e}. A name with a comma or a line break "
+            "stands in double quotes, and a double quote in it is written twice."
+        ) from None
 
 
 def _wanted(names: list[str], args) -> tuple[list[str], set[str]]:
@@ -270,8 +352,8 @@ def choose_columns(
 ) -> Table:
     "The features of a table, and what was left out."
     aside, wanted = _wanted(names, args)
-    kept = {name: texts(columns[names.index(name)]) for name in aside}
-    table, values = Table([], np.empty((0, 0)), {}, [], kept), []
+    kept = {name: [v.strip() for v in texts(columns[names.index(name)])] for name in aside}
+    table, values = Table([], np.empty((0, 0)), {}, [], kept, names), []
     for i, (name, column) in enumerate(zip(names, columns)):
         if not name:
             table.left_out[f"column {i + 1}"] = "it has no name"
@@ -302,7 +384,14 @@ def read_table(
     args,  # what the user asked for: data, encoding, delimiter, and those of `choose_columns`
 ) -> Table:
     "The whole file as a table of features."
-    names, *parts = pieces(args.data, encoding=args.encoding, delimiter=args.delimiter)
+
+
+    def keep(names: list[str]) -> set[str]:
+        aside, wanted = _wanted(names, args)
+        return wanted | set(aside)
+
+    reading = dict(encoding=args.encoding, delimiter=args.delimiter, keep=keep)
+    names, *parts = pieces(args.data, **reading)
     if not parts:
         raise UserError(f"{shown(args.data)} has no rows.")
     columns = []
@@ -350,7 +439,7 @@ class Outputs:
         self.waiting = []
 
 # %% ../nbs/19_cli.ipynb #c1cdcf72
-def _why_not(path: str, source: str) -> str:
+def _why_not(path: str, source: str, tree: str) -> str:
     "Why a file cannot be written, or an empty text."
     where = os.path.realpath(path)
     parent = os.path.dirname(where)
@@ -358,8 +447,9 @@ def _why_not(path: str, source: str) -> str:
         return f"there is no folder {shown(os.path.dirname(path))}"
     if os.path.isdir(where):
         return "it is a folder"
-    if source != "-" and where == os.path.realpath(source):
-        return "it would overwrite the data"
+    for read, what in ((source, "data"), (tree, "tree")):
+        if read != "-" and where == os.path.realpath(read):
+            return f"it would overwrite the {what}"
     allowed = [parent, where] if os.path.exists(where) else [parent]
     return "" if all(os.access(p, os.W_OK) for p in allowed) else "no permission"
 
@@ -367,11 +457,14 @@ def _why_not(path: str, source: str) -> str:
 def check_outputs(
     paths: Sequence[str],  # files that will be written; "-" is standard output
     source: str,  # the file that is read
+    tree: str = "-",  # the tree that is read, if there is one
 ) -> None:
     "Refuse what cannot be written, before any work is done."
     files = [path for path in paths if path != "-"]
+    if "-" in paths and sys.stdout is None:
+        raise UserError("Standard output is closed. Name a file to write to.")
     for path in files:
-        if why := _why_not(path, source):
+        if why := _why_not(path, source, tree):
             raise UserError(f"Cannot write {shown(path)}: {why}.")
     if len({os.path.realpath(p) for p in files}) + ("-" in paths) < len(paths):
         raise UserError("Two outputs have the same name.")
@@ -427,10 +520,10 @@ def _label_codes(values: list[str], name: str) -> tuple[NDArray, list[str] | Non
     missing = [i for i, v in enumerate(values) if v == ""]
     if missing:
         raise UserError(f"Column '{shown(name)}' has no label in row {missing[0] + 1}.")
-    try:
-        kinds = sorted(set(values), key=float)
-    except ValueError:
-        kinds = sorted(set(values))
+    kinds = sorted(set(values))
+    order = numbers(kinds)
+    if order is not None:  # 1 and 1.0 stay in the order of the alphabet
+        kinds = [kinds[i] for i in np.argsort(order, kind="stable")]
     if len(kinds) > max(2, min(100, len(values) // 2)):
         raise UserError(
             f"Column '{shown(name)}' has {len(kinds)} different values: too many clusters to "
@@ -457,10 +550,32 @@ def _forms(
         ),
         "json": lambda: to_document(*what, found.settings | {"command": shown(command)}),
         "rules": lambda: rules_text(*what) + "\n",
-        "sql": lambda: to_sql(*what, table=args.table),
+        "sql": lambda: _sql(found, args.table),
         "python": lambda: to_python(*what),
     }
     return {form: made[form]() for form in wanted}
+
+
+def _sql(found: Explanation, table: str) -> str:
+    "The tree in SQL, in which not everything can be said."
+    try:
+        return to_sql(found.tree, found.features, found.clusters, table)
+    except ValueError as e:
+        raise UserError(f"{e} Change it in the data, or do without --sql.") from None
+
+
+def _check_sql(table: Table, name: str) -> None:
+    "Refuse names that a database would mistake for others, before any work is done."
+    if any("\ud800" <= c <= "\udfff" for c in name):  # bytes that are no text
+        raise UserError(f"--table must be text that the terminal can say. Got '{shown(name)}'.")
+    times = Counter(name.casefold() for name in table.names)
+    alike = [f.column for f in table.features if times[f.column.casefold()] > 1]
+    if alike:
+        both = [n for n in table.names if n.casefold() == alike[0].casefold()]
+        raise UserError(
+            f"The columns {_names(both)} differ in case only, which most databases do not see. "
+            "Rename one of them, or do without --sql."
+        )
 
 # %% ../nbs/19_cli.ipynb #e04fdb5a
 _SETTINGS = "method kernel gamma scale leaves base cuts gram seed".split()
@@ -497,6 +612,8 @@ def explain_command(
         )
     tell(f"reading {args.data}")
     table = read_table(args)
+    if args.sql:
+        _check_sql(table, args.table)
     for name, why in table.left_out.items():
         tell(f"left out: column '{shown(name)}' ({why})")
     for note in table.notes:
@@ -526,20 +643,45 @@ def assign_piece(
     decimal: str = ".",  # the sign before the decimals
     start: int = 0,  # number of rows before these
 ) -> tuple[NDArray, NDArray]:
-    "The labels of some rows, and where a value is missing that the tree asks for."
-    n = len(next(iter(columns.values())))
-    X, missing = np.zeros((n, tree.n_features)), np.zeros(n, dtype=bool)
-    for axis in sorted(set(tree.axis[tree.left >= 0].tolist())):
-        x = _axis_values(features[axis], columns[features[axis].column], decimal, start)
-        missing |= np.isnan(x)
-        X[:, axis] = np.nan_to_num(x)  # infinite numbers become the largest ones
-    return tree.predict(X), missing
+    "The labels of some rows, and where a value is missing that decides."
+    axes = sorted(set(tree.axis[tree.left >= 0].tolist()))
+    n, d = len(next(iter(columns.values()))), max(len(axes), 1)
+    # a table of thousands of columns needs no more memory than the few that are asked for
+    small = replace(tree, axis=np.searchsorted(axes, tree.axis), n_features=d)
+    X, missing = np.zeros((n, d)), np.zeros(n, dtype=bool)
+    for i, axis in enumerate(axes):
+        f = features[axis]
+        X[:, i] = _axis_values(f, columns[f.column], decimal, start)
+    labels = small.predict(np.nan_to_num(X))  # infinite numbers become the largest ones
+    if len(gaps := np.flatnonzero(np.isnan(X).any(1))):
+        labels[gaps], missing[gaps] = _decided(small, X[gaps])
+    return labels, missing
+
+
+def _decided(tree: Tree, X: NDArray) -> tuple[NDArray, NDArray]:
+    "The labels of rows with gaps, and where a gap decides: no leaf's conditions hold."
+    labels, open_ = np.zeros(len(X), dtype=int), np.ones(len(X), dtype=bool)
+    for node, kept in leaf_conditions(tree):
+        holds = open_.copy()
+        for axis, pieces in kept.items():
+            holds &= np.any([_inside(X[:, axis], *ends) for ends in pieces], axis=0)
+        labels[holds] = tree.label[node]
+        open_ &= ~holds
+    return labels, open_
+
+
+def _inside(x: NDArray, low: tuple[float, bool], high: tuple[float, bool]) -> NDArray:
+    "Which numbers are in an interval; a missing one is in none."
+    (lo, lo_in), (hi, hi_in) = low, high
+    above = x >= lo if lo_in or lo == -np.inf else x > lo
+    return above & (x <= hi if hi_in or hi == np.inf else x < hi)
 
 # %% ../nbs/19_cli.ipynb #46c451ec
 def _assign(args, tree: Tree, features: list[Feature], clusters, file) -> int:
     "Read, assign and write piece by piece; returns the number of rows."
     used = {features[a].column for a in set(tree.axis[tree.left >= 0].tolist())}
-    source = pieces(args.data, encoding=args.encoding, delimiter=args.delimiter)
+    reading = dict(encoding=args.encoding, delimiter=args.delimiter, keep=lambda _: used)
+    source = pieces(args.data, **reading)
     names, n, told = next(source), 0, time.monotonic()
     for absent in sorted(used - set(names)):
         raise UserError(
@@ -554,7 +696,7 @@ def _assign(args, tree: Tree, features: list[Feature], clusters, file) -> int:
         if missing.any() and not args.allow_missing:
             row = n + int(np.flatnonzero(missing)[0]) + 1
             raise UserError(
-                f"Row {row} lacks a value that the tree asks for. Use --allow-missing for an "
+                f"Row {row} lacks a value that decides its cluster. Use --allow-missing for an "
                 "empty label."
             )
         said = labels if clusters is None else np.array(clusters, dtype=object)[labels]
@@ -583,11 +725,15 @@ def assign_command(
 ) -> None:
     "Write the cluster of each row of a file."
     known, path, outputs = _read_tree(args.tree), args.output or "-", Outputs()
-    check_outputs([path], args.data)
+    check_outputs([path], args.data, args.tree)
     try:
         with contextlib.nullcontext(sys.stdout) if path == "-" else outputs.open(path) as file:
             n = _assign(args, *known, file)
         outputs.finish()
+    except OSError as e:
+        if path == "-":
+            raise
+        raise UserError(f"Cannot write {shown(path)}: {e.strerror}.") from None
     finally:
         outputs.forget()
     _Teller(args.quiet)(f"{n} rows assigned")
@@ -748,7 +894,30 @@ def main(
     argv: Sequence[str] | None = None,  # the words after the name of the command
 ) -> int:
     "Run the command; returns its exit code: 0, 2 for a mistake of the user, 1 for one of ours."
-    argv = sys.argv[1:] if argv is None else [str(a) for a in argv]
+    with _streams():
+        return _run(sys.argv[1:] if argv is None else [str(a) for a in argv])
+
+
+@contextlib.contextmanager
+def _streams() -> Iterator[None]:
+    "Standard error exists, and a terminal shows what it can."
+    with contextlib.ExitStack() as stack:
+        if sys.stderr is None:  # or messages would be printed among the results
+            nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+            stack.enter_context(contextlib.redirect_stderr(nowhere))
+        if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.isatty():
+            sys.stdout.reconfigure(errors="replace")
+        yield
+
+
+def _drop_output() -> None:
+    "What is left for standard output goes nowhere, or Python would try again at its end."
+    with contextlib.suppress(AttributeError, OSError):  # it may be closed, or no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run(argv: list[str]) -> int:
+    "The same, when the standard streams have been seen to."
     try:
         args = make_parser().parse_args(argv)
     except SystemExit as e:
@@ -758,14 +927,24 @@ def main(
             explain_command(args, shlex.join(["kxbook", *argv]))
         else:
             {"assign": assign_command, "example": example_command}[args.what](args)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return 0
     except UserError as e:
         print(f"kxbook: {shown(e)}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # who reads our output has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 1
+    except OSError as e:
+        _drop_output()
+        print(f"kxbook: Cannot write: {shown(e.strerror or e)}.", file=sys.stderr)
+        return 2
+    except UnicodeEncodeError as e:
+        lacks = shown(e.object[e.start])
+        said = f"Standard output is {e.encoding} text, which lacks the character '{lacks}'"
+        print(f"kxbook: {said}. Name a file, or set PYTHONIOENCODING=utf-8.", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("kxbook: stopped", file=sys.stderr)
         return 130

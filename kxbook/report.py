@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import keyword
 import platform
 import sys
 import warnings
@@ -33,9 +34,9 @@ from .surrogate import choose_surrogate
 from .tree import Tree, _digits, _walk, build_tree, region
 
 # %% auto #0
-__all__ = ['PALETTE', 'SCHEMA', 'NYSTROEM_FROM', 'METHODS', 'SCALES', 'POSITIVE', 'plain_number', 'in_units', 'Feature',
-           'as_features', 'shown', 'say', 'leaf_conditions', 'cluster_name', 'rules_text', 'tree_html', 'to_python',
-           'to_sql', 'to_document', 'from_document', 'shadow_tree', 'group_table', 'group_cost', 'prune',
+__all__ = ['PALETTE', 'MISSING', 'SCHEMA', 'NYSTROEM_FROM', 'METHODS', 'SCALES', 'POSITIVE', 'plain_number', 'in_units',
+           'Feature', 'as_features', 'shown', 'say', 'leaf_conditions', 'cluster_name', 'rules_text', 'tree_html',
+           'to_python', 'to_sql', 'to_document', 'from_document', 'shadow_tree', 'group_table', 'group_cost', 'prune',
            'cheapest_pruning', 'Step', 'leaf_series', 'scale_columns', 'Explanation', 'explain_table', 'page_data',
            'versions', 'report_html']
 
@@ -270,7 +271,7 @@ def _python_value(axis: int, f: Feature) -> list[str]:
     if f.value is not None:
         return [f"    {x} = 1.0 if row[{f.column!r}] == {f.value!r} else 0.0"]
     missing = "float('nan')" if f.fill is None else repr(float(f.fill))
-    replaced = f"    {x} = {missing} if {x} is None or {x} != {x} else {x}"
+    replaced = f"    {x} = {missing} if {x} is None or {x} == '' or {x} != {x} else float({x})"
     return [f"    {x} = row[{f.column!r}]", replaced]
 
 
@@ -281,8 +282,10 @@ def to_python(
     name: str = "cluster",  # name of the function
 ) -> str:
     "The tree as a Python function of one row, a mapping from columns to values."
-    if not name.isidentifier():
-        raise ValueError(f"The name of a function must be an identifier. Got {name!r}.")
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(
+            f"The name of a function must be an identifier and no keyword. Got {name!r}."
+        )
     features, leaves = as_features(features, tree.n_features), list(leaf_conditions(tree))
     lines = [
         f"def {name}(row):",
@@ -298,6 +301,9 @@ def to_python(
     return "\n".join([*lines, "    return None", ""])
 
 # %% ../nbs/17_report.ipynb #1da99742
+MISSING = ("", "na", "n/a", "nan", "null", "none", "?", ".")  # cells without a value
+
+
 def _sql_number(value: float) -> str:
     "A floating-point number for every database."
     text = repr(float(value))
@@ -311,6 +317,17 @@ def _sql_quoted(text: str, mark: str) -> str:
     return f"{mark}{text.replace(mark, mark * 2)}{mark}"
 
 
+def _sql_value(f: Feature) -> str:
+    "The value of a feature for a row t: a floating-point number, NULL where it is missing."
+    column = f"t.{_sql_quoted(f.column, chr(34))}"
+    if f.value is not None:
+        return f"CASE WHEN {column} = {_sql_quoted(f.value, chr(39))} THEN 1 ELSE 0 END"
+    words = ", ".join(_sql_quoted(word, chr(39)) for word in MISSING)
+    empty = f"lower(trim(CAST({column} AS VARCHAR))) IN ({words})"  # NaN as text is 'nan'
+    number = f"CASE WHEN {empty} THEN NULL ELSE CAST({column} AS DOUBLE PRECISION) END"
+    return number if f.fill is None else f"coalesce({number}, {_sql_number(f.fill)})"
+
+
 def to_sql(
     tree: Tree,  # the tree
     features: Sequence[str | Feature] | None = None,  # what its axes are
@@ -318,21 +335,18 @@ def to_sql(
     table: str = "data",  # the table that is asked
 ) -> str:
     "The tree as an SQL query: the table, and the cluster of each row."
-    features, lines = as_features(features, tree.n_features), []
-
-    def expression(f: Feature) -> str:
-        column = f"t.{_sql_quoted(f.column, chr(34))}"
-        if f.value is not None:
-            return f"CASE WHEN {column} = {_sql_quoted(f.value, chr(39))} THEN 1 ELSE 0 END"
-        return column if f.fill is None else f"coalesce({column}, {_sql_number(f.fill)})"
-
-    for node, kept in leaf_conditions(tree):
-        holds = [_condition(expression(features[a]), p, _sql_number) for a, p in kept.items()]
+    features, leaves = as_features(features, tree.n_features), list(leaf_conditions(tree))
+    lines = []
+    for node, kept in leaves:
+        holds = [_condition(f"v.x{a}", p, _sql_number) for a, p in kept.items()]
         label = int(tree.label[node])
         result = str(label) if clusters is None else _sql_quoted(str(clusters[label]), chr(39))
         lines.append(f"    WHEN {' and '.join(holds) or '1 = 1'} THEN {result}")
-    case = "\n".join(["CASE", *lines, "  END AS cluster"])
-    return f"SELECT t.*,\n  {case}\nFROM {_sql_quoted(table, chr(34))} AS t;\n"
+    case = "\n".join(["CASE", *lines, "    END"])
+    asked = sorted({axis for _, kept in leaves for axis in kept})
+    values = ",\n".join(f"    {_sql_value(features[a])} AS x{a}" for a in asked) or "    0 AS x"
+    cluster = f"(SELECT {case}\n  FROM (SELECT\n{values}\n  ) AS v) AS cluster"
+    return f"SELECT t.*,\n  {cluster}\nFROM {_sql_quoted(table, chr(34))} AS t;\n"
 
 # %% ../nbs/17_report.ipynb #95c8c4f5
 def _object(**properties: dict) -> dict:
@@ -769,6 +783,8 @@ def explain_table(
         k = int(np.max(labels)) + 1
     elif k is None:
         raise ValueError("Either the number of clusters k or labels to explain must be given.")
+    if clusters is not None and len(clusters) < k:
+        raise ValueError(f"clusters must name all {k} clusters. Got {len(clusters)} names.")
     scale = scale if scale != "auto" else "minmax" if kernel in POSITIVE else "standard"
     if gram == "auto" and kernel != "linear" and len(X) > NYSTROEM_FROM:
         gram = "nystroem"
@@ -848,6 +864,17 @@ def _step_data(step: Step, found: Explanation, drawn: NDArray) -> dict:
     }
 
 # %% ../nbs/17_report.ipynb #9dc88777
+def _brief(
+    column: NDArray,  # a column of a table
+    values: Sequence[float],  # values of it, or between them
+) -> list[str]:
+    "Numbers with five digits, and more if the column varies little beside its size."
+    least, greatest = float(column.min()), float(column.max())
+    most, spread = max(-least, greatest), greatest - least
+    more = 10 if spread == 0 else int(np.log10(max(most / spread, 1.0)))
+    return [f"{v:.{min(5 + more, 17)}g}" for v in values]
+
+
 def _thinned(steps: int, chosen: int) -> list[int]:
     "At most so many positions of the slider, the chosen one among them."
     if steps <= _STEPS:
@@ -859,7 +886,7 @@ def page_data(
     found: Explanation,  # what is to be shown
 ) -> dict:
     "What the program of the page needs to know."
-    n, k = len(found.X), int(found.labels.max()) + 1
+    n, k, x = len(found.X), int(found.labels.max()) + 1, found.X
     rng = np.random.default_rng(0)
     drawn = np.arange(n) if n <= _DRAWN else np.sort(rng.choice(n, _DRAWN, replace=False))
     told = np.argsort(-found.importances, kind="stable")[:_TOLD]
@@ -872,8 +899,8 @@ def page_data(
         "rows": (drawn + 1).tolist(),
         "labels": found.labels[drawn].tolist(),
         "axes": [{"axis": int(a), "name": shown(found.features[a].name)} for a in told],
-        "points": [[float(f"{v:.5g}") for v in found.X[drawn, a]] for a in told],
-        "ranges": [[float(found.X[:, a].min()), float(found.X[:, a].max())] for a in told],
+        "points": [[*map(float, _brief(x[:, a], x[drawn, a]))] for a in told],
+        "ranges": [[float(x[:, a].min()), float(x[:, a].max())] for a in told],
         "steps": [_step_data(found.series[i], found, drawn) for i in keep],
         "chosen": keep.index(chosen),
     }
@@ -1253,8 +1280,16 @@ function ticks(lo, hi) {
       10].map(f => f * ten).find(s => s >= rough);
   const found = [];
   for (let t = Math.ceil(lo / step); t * step <= hi + 1e-9 * step && found.length < 12;
-      t++) found.push(+(t * step).toPrecision(12));
+      t++) found.push(+(t * step).toPrecision(15));
   return found;
+}
+const number = v => Math.abs(v) >= 1e6 || (v && Math.abs(v) < 1e-4) ? v.toExponential(1)
+    : v.toLocaleString("en", {maximumFractionDigits: 5});
+// Where short numbers would be the same for two ticks, they are counted from the first one.
+function scale(lo, hi, name) {
+  const at = ticks(lo, hi), alike = new Set(at.map(number)).size < at.length;
+  return {at, name: alike ? `${name}, from ${at[0]}` : name,
+    say: alike ? t => "+" + number(+(t - at[0]).toPrecision(6)) : number};
 }
 function frame(svg, xs, ys, xname, yname, W, H, L, B) {
   const range = r => r[1] > r[0] ? [r[0] - .04 * (r[1] - r[0]), r[1] + .04 * (r[1] - r[0])]
@@ -1262,21 +1297,20 @@ function frame(svg, xs, ys, xname, yname, W, H, L, B) {
   const [a, b] = range(xs), [c, d] = range(ys);
   const X = v => L + (v - a) / (b - a) * (W - L - 8), Y = v =>
       H - B - (v - c) / (d - c) * (H - B - 8);
-  const number = v => Math.abs(v) >= 1e6 || (v && Math.abs(v) < 1e-4) ? v.toExponential(1)
-      : v.toLocaleString("en", {maximumFractionDigits: 5});
-  for (const t of ticks(a, b)) svg.append(make("line", {class: "axis", x1: X(t), x2: X(t),
+  const across = scale(a, b, xname), up = scale(c, d, yname);
+  for (const t of across.at) svg.append(make("line", {class: "axis", x1: X(t), x2: X(t),
       y1: 8, y2: H - B}),
     make("text", {x: X(t), y: H - B + 16, "font-size": 11, "text-anchor": "middle",
-        class: "quiet"}, number(t)));
-  for (const t of ticks(c, d)) svg.append(make("line", {class: "axis", x1: L, x2: W - 8,
+        class: "quiet"}, across.say(t)));
+  for (const t of up.at) svg.append(make("line", {class: "axis", x1: L, x2: W - 8,
       y1: Y(t), y2: Y(t)}),
     make("text", {x: L - 6, y: Y(t) + 4, "font-size": 11, "text-anchor": "end",
-        class: "quiet"}, number(t)));
+        class: "quiet"}, up.say(t)));
   svg.append(make("text", {x: (L + W) / 2, y: H - 4, "font-size": 12.5,
-      "text-anchor": "middle"}, fit(xname, 12.5, 400, W - L - 8)),
+      "text-anchor": "middle"}, fit(across.name, 12.5, 400, W - L - 8)),
     make("text", {x: 0, y: 0, transform: `translate(13 ${(H - B) / 2}) rotate(-90)`,
         "font-size": 12.5, "text-anchor": "middle"},
-      fit(yname, 12.5, 400, H - B - 8)));
+      fit(up.name, 12.5, 400, H - B - 8)));
   return {X, Y, left: L, right: W - 8, top: 8, bottom: H - B};
 }
 """
@@ -1446,8 +1480,9 @@ def _summary_html(found: Explanation, left_out: dict[str, str]) -> str:
     some = any(f.fill is not None for f in found.features)
     rows = []
     for f, x in zip(found.features, found.X.T):
-        numbers = [x.min(), np.median(x), x.mean(), x.max()] + [f.fill] * some
-        rows.append([_name_html(f.name), *("" if v is None else f"{v:.5g}" for v in numbers)])
+        told = _brief(x, [x.min(), np.median(x), x.mean(), x.max()])
+        told += ["" if f.fill is None else _brief(x, [f.fill])[0]] * some
+        rows.append([_name_html(f.name), *told])
     out = [[_name_html(name), escape(why)] for name, why in left_out.items()]
     unused = _table(["not used", "why"], out) if out else ""
     return _table(head + [filled] * some, rows) + unused
@@ -1456,7 +1491,10 @@ def _summary_html(found: Explanation, left_out: dict[str, str]) -> str:
 def _truth_html(found: Explanation, truth: tuple[str, Sequence[str]]) -> str:
     "The tree's clusters beside a column of the table."
     column, given = truth
-    kinds, code = np.unique(np.asarray(given, dtype=str), return_inverse=True)
+    kinds, code = np.unique(
+        np.array([str(v) for v in given], dtype=object),  # an array of texts is as wide as one
+        return_inverse=True,
+    )
     mine, k = found.tree.predict(found.X), int(found.labels.max()) + 1
     counts = np.zeros((k, len(kinds)), dtype=int)
     np.add.at(counts, (mine, code), 1)

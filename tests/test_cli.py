@@ -1,12 +1,16 @@
 """The command as a stranger uses it: tables of all kinds, mistakes, hostile names, and a plug that is pulled."""
 
 import csv
+import io
 import json
 import os
+import pty
 import signal
 import sqlite3
 import subprocess
 import sys
+import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -14,6 +18,8 @@ import pytest
 from kxbook import cli, report
 from kxbook.cli import main
 from kxbook.data import BENCHMARKS, load_iris
+from kxbook.report import Feature
+from kxbook.tree import build_tree
 
 IRIS = ["sepal length", "sepal width", "petal length", "petal width"]
 HOSTILE = ["<script>alert(1)</script>", '"; DROP TABLE x; --', "=1+1", "two\nlines", "it's \x1b[2J \"quoted\"", "🦄", "עברית\u202e"]
@@ -306,6 +312,249 @@ def test_without_optional_packages_and_from_standard_input(iris, tmp_path):
     assert done.returncode == 0 and done.stderr == "" and done.stdout.count(" if\n") == 3
     done = subprocess.run([sys.executable, "-c", alone + RUN, "explain", str(tmp_path / "x.parquet"), "-k", "3"], capture_output=True, text=True)
     assert done.returncode == 2 and 'pip install "kxbook[table]"' in done.stderr
+
+
+LEAF = [-1, 0, 0, -1, -1]
+
+
+def document(tmp_path, tree, features, clusters=None):
+    (tmp_path / "t.json").write_text(report.to_document(tree, features, clusters))
+    return str(tmp_path / "t.json")
+
+
+def two(name="a", d=1, at=2.5):
+    "A tree that asks one question about its last feature."
+    tree = build_tree([[d - 1, -np.inf, at, 1, 2], LEAF, LEAF], {1: 0, 2: 1}, d)
+    return tree, [*(f"x{i}" for i in range(d - 1)), name]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_assign_agrees_with_the_exports_about_gaps(seed, tmp_path, capsys):
+    "A missing value is missing only where it decides."
+    rng = np.random.default_rng(seed)
+    nodes, label, todo = [LEAF], {}, [(0, 0)]
+    while todo:
+        node, depth = todo.pop()
+        if depth == 4:
+            label[node] = int(rng.integers(3))
+            continue
+        lo, hi = sorted(rng.normal(size=2))
+        lo = lo if rng.random() < 0.5 else -np.inf
+        hi = np.inf if rng.random() < 0.1 else hi
+        nodes[node] = [int(rng.integers(3)), lo, hi, len(nodes), len(nodes) + 1]
+        todo += [(len(nodes), depth + 1), (len(nodes) + 1, depth + 1)]
+        nodes += [LEAF, LEAF]
+    tree, names = build_tree(nodes, label, 3), ["a", "b", "c"]
+    features = ["a", "b", Feature("c", "c", None, 0.25)]
+    table = rng.choice([*rng.normal(size=9), np.inf, -np.inf, np.nan, np.nan, np.nan], (200, 3)).tolist()
+    space = {}
+    exec(report.to_python(tree, features), space)
+    want = [space["cluster"](dict(zip(names, row))) for row in table]
+    assert None in want and any(w is not None and np.isnan(row[:2]).any() for w, row in zip(want, table))
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE data (a REAL, b REAL, c REAL)")
+    db.executemany("INSERT INTO data VALUES (?, ?, ?)", table)
+    assert [row[-1] for row in db.execute(report.to_sql(tree, features))] == want
+    path = write(tmp_path / "a.csv", names, table)
+    assert main(["assign", document(tmp_path, tree, features), path, "--allow-missing", "-q"]) == 0
+    rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))[1:]
+    assert [int(row[0]) if row and row[0] else None for row in rows] == want
+
+
+def test_assign_needs_memory_for_what_is_asked():
+    tree, names = two("a", 20_000)
+    tracemalloc.start()
+    labels, missing = cli.assign_piece(tree, report.as_features(names, 20_000), {"a": ["1", "3", ""] * 1000})
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert labels[:2].tolist() == [0, 1] and missing.tolist() == [False, False, True] * 1000
+    assert peak < 50e6
+
+
+def test_assign_rounds_large_integers_like_the_exports(tmp_path, capsys):
+    tree, names = two("a", 1, 2.0**53)
+    path = write(tmp_path / "a.csv", ["a"], [[2**53], [2**53 + 1], [2**53 + 2]])
+    assert main(["assign", document(tmp_path, tree, names), path, "-q"]) == 0
+    assert capsys.readouterr().out.split()[1:] == ["0", "0", "1"]
+
+
+@pytest.mark.parametrize("text, line", [('a,b\n1,2\n3,"4\n5,6\n7,8\n', 3), ('a,"b\n1,2\n3,4\n', 1), ('a,b\n"1\n",2\n3,"4', 4)])
+def test_a_quotation_mark_that_is_never_closed(tmp_path, capsys, text, line):
+    (tmp_path / "a.csv").write_text(text)
+    assert main(["explain", str(tmp_path / "a.csv"), "-k", "1"]) == 2
+    assert f"begins in line {line}, a quotation mark is opened and never closed" in capsys.readouterr().err
+
+
+def run(words, **options):
+    return subprocess.run([sys.executable, "-c", RUN, *words], capture_output=True, **options)
+
+
+def test_standard_input_has_an_encoding(tmp_path):
+    text = "größe,b\r\n1,1\r\n2,1\r\n8,1\r\n9,1\r\n"
+    for data, words in ((b"\xef\xbb\xbf" + text.encode(), []), (text.encode("latin-1"), ["--encoding", "latin-1"]), (text.encode("utf-16"), ["--encoding", "utf-16"])):
+        done = run(["explain", "-", "-k", "2", "--leaves", "2", "--columns", "größe", "-q", *words], input=data)
+        assert done.returncode == 0 and "größe is" in done.stdout.decode(), done.stderr
+    done = run(["explain", "-", "-k", "2", "-q"], input=text.encode("latin-1"))
+    assert done.returncode == 2 and b"--encoding latin-1" in done.stderr
+
+
+def test_standard_input_stays_open(monkeypatch, capsys):
+    stdin = io.TextIOWrapper(io.BytesIO(b"a\n1\n9\n"))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert main(["explain", "-", "-k", "2", "-q"]) == 0 and not stdin.buffer.closed
+    monkeypatch.setattr(sys, "stdin", io.StringIO("a\n1\n9\n"))
+    assert main(["explain", "-", "-k", "2", "-q"]) == 0
+    assert capsys.readouterr().out.count("Cluster 0 if") == 2
+
+
+def test_order_of_labels_is_fixed():
+    for values in (["1", "1.0", "01", "1e0", "0"], ["01", "1e0", "1.0", "0", "1"]):
+        codes, names = cli._label_codes(values * 3, "g")
+        assert names == ["0", "01", "1", "1.0", "1e0"] and [names[c] for c in codes[:5]] == values
+    assert cli._label_codes(["1_0", "9"] * 2, "g")[1] == ["1_0", "9"]
+
+
+def test_labels_are_stripped_and_short(tmp_path, capsys):
+    path = write(tmp_path / "a.csv", ["a", "g"], [[1, "x"], [2, " x "], [8, "y"], [9, "y "]])
+    assert main(["explain", path, "--labels", "g", "-q"]) == 0
+    assert capsys.readouterr().out.count(" if\n") == 2
+    assert cli.texts(np.array([0.1, 1e300, -3.0, 2.0**70, np.inf])) == ["0.1", "1e+300", "-3", "1.1805916207174113e+21", "inf"]
+
+
+def test_texts_that_python_would_take_for_numbers(tmp_path, capsys):
+    path = write(tmp_path / "a.csv", ["a", "code"], [[1, "1_0"], [2, "2_0"], [9, "3_0"]])
+    assert main(["explain", path, "-k", "2"]) == 0
+    assert "left out: column 'code' (text" in capsys.readouterr().err
+    path = write(tmp_path / "b.csv", ["a", "price"], [["1,5", "1.250"], ["2", "3.500"], ["9", "."]], delimiter=";")
+    assert main(["explain", path, "-k", "2", "--decimal", ","]) == 0
+    assert """left out: column 'price' (its numbers have points: use --decimal "." if""" in capsys.readouterr().err
+    assert cli.numbers(["1,5", "."], ",")[0] == 1.5
+    tree, names = two("price")
+    assert main(["assign", document(tmp_path, tree, names), path, "--decimal", ","]) == 2
+    assert "'price' is not a number in row 1" in capsys.readouterr().err
+
+
+def test_names_that_a_database_mistakes(tmp_path, capsys):
+    path = write(tmp_path / "a.csv", ["size", "Size", "b"], [[1, 2, 3], [4, 5, 6], [9, 9, 9]])
+    assert main(["explain", path, "-k", "2", "--sql", "-"]) == 2
+    assert "'size', 'Size' differ in case only" in capsys.readouterr().err
+    assert main(["explain", path, "-k", "2", "--sql", "-", "--columns", "b", "-q"]) == 0
+    assert main(["explain", path, "-k", "2", "-q"]) == 0
+    assert main(["explain", path, "-k", "2", "--columns", "b", "--sql", "-", "--table", "a\udcff"]) == 2
+    assert "--table must be text that the terminal can say. Got 'a\\udcff'" in capsys.readouterr().err
+    path = write(tmp_path / "n.csv", ["a\0b"], [[1], [9]])
+    assert main(["explain", path, "-k", "2", "--sql", str(tmp_path / "q.sql")]) == 2
+    assert "SQL cannot contain the character 0" in capsys.readouterr().err and not (tmp_path / "q.sql").exists()
+
+
+@pytest.fixture
+def strange(tmp_path):
+    "A Parquet file of which some columns cannot be converted."
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    far = arrow.array([2**62, 0, 0, 0], arrow.timestamp("us"))
+    zone = arrow.array([0, 1, 2, 3], arrow.timestamp("us", tz="Mars/Phobos"))
+    table = arrow.table({"a": [1.0, 2.0, 8.0, 9.0], "large": [2**53 + 1, 2, 3, 4], "far": far, "zone": zone, "half": [0.1, 0.1, 0.5, 0.5]})
+    parquet.write_table(table, tmp_path / "s.parquet")
+    return str(tmp_path / "s.parquet")
+
+
+def test_only_the_columns_that_are_needed_are_converted(strange, tmp_path, capsys):
+    assert main(["explain", strange, "-k", "2", "--drop", "far,zone", "--json", str(tmp_path / "t.json"), "-q"]) == 0
+    assert main(["explain", strange, "-k", "2", "--columns", "a,large", "-q"]) == 0
+    assert main(["explain", strange, "--labels", "half", "--columns", "a", "-q"]) == 0
+    assert "0.1 if" in capsys.readouterr().out
+    for name, others in (("far", "zone"), ("zone", "far")):
+        assert main(["explain", strange, "-k", "2", "--drop", others]) == 2
+        assert f"Column '{name}' cannot be read: " in capsys.readouterr().err
+    assert main(["explain", strange, "-k", "2", "--drop", "nothing"]) == 2
+    assert "no column 'nothing'" in capsys.readouterr().err
+    tree, names = two("large")
+    assert main(["assign", document(tmp_path, tree, names), strange, "-q"]) == 0
+    assert capsys.readouterr().out.split()[1:] == ["1", "0", "1", "1"]
+    lone = build_tree([LEAF], {0: 0}, 1)
+    assert main(["assign", document(tmp_path, lone, ["large"]), strange, "-q"]) == 0
+    assert capsys.readouterr().out.split()[1:] == ["0"] * 4
+
+
+def test_assign_does_not_overwrite_its_tree(iris, tmp_path, capsys):
+    tree, names = two("petal width")
+    path = document(tmp_path, tree, names)
+    before = (tmp_path / "t.json").read_text()
+    assert main(["assign", path, iris, "-o", str(tmp_path / "." / "t.json")]) == 2
+    assert "it would overwrite the tree" in capsys.readouterr().err and (tmp_path / "t.json").read_text() == before
+
+
+def test_a_long_header_takes_no_time():
+    names = [f"c{i}" for i in range(100_000)]
+    start = time.process_time()
+    assert cli._header(names) == names
+    assert time.process_time() - start < 5
+    with pytest.raises(cli.UserError, match="'c7'"):
+        cli._header([*names, " c7"])
+
+
+def test_delimiters(tmp_path, capsys):
+    path = write(tmp_path / "a.csv", ["p, q", "b"], [[1, 1], [9, 1]], delimiter=";")
+    (tmp_path / "a.csv").write_text('"p, q";b\n1;1\n9;1\n')
+    assert main(["explain", path, "-k", "2", "-q"]) == 0
+    assert "p, q is" in capsys.readouterr().out
+    for header, want in (('"a;b",c', ","), ('"a,b"\t"c;d"', "\t"), ('a "x,y', ","), ('"two', ","), ('"a ""b"", c";d', ";")):
+        assert cli._delimiter(None, header) == want, header
+    (tmp_path / "t.csv").write_text("a;x\tb\n1\t2\n9\t2\n")
+    assert main(["explain", str(tmp_path / "t.csv"), "-k", "2", "--delimiter", r"\t", "-q"]) == 0
+    assert "a;x is" in capsys.readouterr().out
+    for bad in ("ab", '"', "\n", "::"):
+        assert main(["explain", str(tmp_path / "t.csv"), "-k", "2", "--delimiter", bad]) == 2
+        assert "--delimiter must be one character, or \\t for a tab" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--drop", 'a\nb'], ["--columns", '"a'], ["--columns", '"a"b']])
+def test_lists_that_are_none(iris, capsys, words):
+    assert main(["explain", iris, "-k", "3", *words]) == 2
+    assert "is not a list of names: " in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_full_disk(iris, tmp_path):
+    tree, names = two("petal width")
+    path = document(tmp_path, tree, names)
+    for words in (["explain", iris, "-k", "3", "-o", "/dev/full"], ["assign", path, iris, "-o", "/dev/full"], ["example", "iris", "-o", "/dev/full"]):
+        done = run([*words, "-q"])
+        assert done.returncode == 2 and b"No space left on device" in done.stderr and done.stderr.count(b"\n") == 1, done.stderr
+    with open("/dev/full", "w") as full:
+        for words in (["assign", path, iris], ["example", "cancer"]):
+            done = subprocess.run([sys.executable, "-c", RUN, *words, "-q"], stdout=full, stderr=subprocess.PIPE)
+            assert done.returncode == 2 and done.stderr == b"kxbook: Cannot write: No space left on device.\n", done.stderr
+
+
+def test_a_terminal_that_lacks_a_character(tmp_path):
+    path = write(tmp_path / "a.csv", ["größe 🦄"], [[1], [9]])
+    words = [sys.executable, "-c", RUN, "explain", path, "-k", "2", "-q"]
+    ascii_ = os.environ | {"PYTHONIOENCODING": "ascii"}
+    ours, theirs = pty.openpty()
+    done = subprocess.run(words, stdout=theirs, stderr=subprocess.PIPE, env=ascii_)
+    assert done.returncode == 0 and done.stderr == b"" and b"gr??e ? is" in os.read(ours, 10_000).replace(b"\r", b"")
+    os.close(ours), os.close(theirs)
+    done = subprocess.run(words, capture_output=True, env=ascii_)  # data for somebody
+    assert done.returncode == 2 and b"Standard output is ascii text, which lacks the character" in done.stderr
+
+
+@pytest.mark.parametrize("closed, words, code, said", [
+    ("<&-", "explain - -k 2", 2, "Standard input is closed"),
+    (">&-", "explain a.csv -k 2", 2, "Standard output is closed"),
+    (">&-", "explain a.csv -k 2 --rules r.txt -q", 0, ""),
+    ("2>&-", "explain a.csv -k 2", 0, "Cluster 0 if"),
+    ("2>&-", "explain a.csv -k 9", 2, ""),
+    ("<&- >&- 2>&-", "explain a.csv -k 2 --rules r.txt", 0, ""),
+])
+def test_closed_streams(tmp_path, closed, words, code, said):
+    write(tmp_path / "a.csv", ["a"], [[1], [2], [9]])
+    done = subprocess.run(["sh", "-c", f'"$0" -c "$1" {words} {closed}', sys.executable, RUN], capture_output=True, text=True, cwd=tmp_path)
+    both = done.stdout + done.stderr
+    assert done.returncode == code and "internal" not in both and "Traceback" not in both
+    assert both.startswith(said) if code == 0 and said else said in both
+    assert said or both == ""
+    assert (tmp_path / "r.txt").exists() == ("r.txt" in words)
 
 
 def test_help_teaches_by_example(capsys):

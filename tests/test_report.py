@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import sqlite3
+import tracemalloc
 
 import duckdb
 import jsonschema
@@ -146,6 +147,55 @@ def test_missing_values_indicators_and_fills():
         assert [row[-1] for row in db.execute(report.to_sql(tree, features)).fetchall()] == want
     assert "colour is “r'ed” and" not in report.rules_text(tree, features).splitlines()[0]
     assert "colour is “r'ed”" in report.rules_text(tree, features)
+
+
+THREE = build_tree([[0, -np.inf, 2.5, 1, 2], [-1, 0, 0, -1, -1], [1, -np.inf, 1.0, 3, 4], *[[-1, 0, 0, -1, -1]] * 2], {1: 0, 3: 1, 4: 2}, 2)
+TOP = 2**53  # from here on not every whole number is a float
+AT_TOP = build_tree([[0, -np.inf, float(TOP), 1, 2], *[[-1, 0, 0, -1, -1]] * 2], {1: 0, 2: 1}, 1)
+
+
+def clusters_of(db, kind, table, query):
+    "What a database makes of two columns of a type."
+    db.execute(f"CREATE TABLE data (a {kind}, b {kind})")
+    db.executemany("INSERT INTO data VALUES (?, ?)", table)
+    return [row[-1] for row in db.execute(query).fetchall()]
+
+
+def test_nan_and_infinity_in_databases():
+    "Databases sort NaN above all numbers: it must be missing there as everywhere."
+    nan, inf = np.nan, np.inf
+    table = [(nan, 1.0), (inf, inf), (-inf, nan), (3.0, nan), (None, 2.0), (3.0, -inf), (2.5, nan), (nan, nan)]
+    for db, kind in ((sqlite3.connect(":memory:"), "REAL"), (duckdb.connect(), "DOUBLE"), (duckdb.connect(), "FLOAT")):
+        assert clusters_of(db, kind, table, report.to_sql(THREE, ["a", "b"])) == [None, 2, 0, None, None, 1, 0, None], kind
+    filled = [Feature("a", "a", None, 9.0), Feature("b", "b", None, 0.0)]
+    space = {}
+    exec(report.to_python(THREE, filled), space)
+    want = [1, 2, 0, 1, 2, 1, 0, 1]
+    assert [space["cluster"]({"a": a, "b": b}) for a, b in table] == want
+    for db, kind in ((sqlite3.connect(":memory:"), "REAL"), (duckdb.connect(), "DOUBLE")):
+        assert clusters_of(db, kind, table, report.to_sql(THREE, filled)) == want, kind
+
+
+def test_texts_booleans_and_large_integers_in_databases():
+    table = [("10", "9"), ("9", "10"), ("", "1"), ("3", " NA "), ("2", "")]  # as SQLite imports a CSV file
+    for db, kind in ((sqlite3.connect(":memory:"), "TEXT"), (duckdb.connect(), "VARCHAR")):
+        assert clusters_of(db, kind, table, report.to_sql(THREE, ["a", "b"])) == [2, 2, None, None, 0], kind
+    flags = [(True, False), (False, True), (None, True)]
+    yes = build_tree([[0, -np.inf, 0.5, 1, 2], *[[-1, 0, 0, -1, -1]] * 2], {1: 0, 2: 1}, 1)
+    assert clusters_of(duckdb.connect(), "BOOLEAN", flags, report.to_sql(yes, ["a"])) == [1, 0, None]
+    large = [(TOP, 0), (TOP + 1, 0), (TOP + 2, 0)]
+    want = AT_TOP.predict(np.array(large, dtype=float)[:, :1]).tolist()
+    assert want == [0, 0, 1]
+    for db, kind in ((sqlite3.connect(":memory:"), "INTEGER"), (duckdb.connect(), "BIGINT")):
+        assert clusters_of(db, kind, large, report.to_sql(AT_TOP, ["a"])) == want, kind
+    space = {}
+    exec(report.to_python(AT_TOP, ["a"]), space)
+    assert [space["cluster"]({"a": a}) for a, _ in large] == want
+    assert space["cluster"]({"a": "12"}) == 0 and space["cluster"]({"a": ""}) is None
+    lone = build_tree([[-1, 0, 0, -1, -1]], {0: 0}, 1)
+    assert clusters_of(sqlite3.connect(":memory:"), "REAL", flags, report.to_sql(lone)) == [0, 0, 0]
+    with pytest.raises(ValueError, match="no keyword"):
+        report.to_python(lone, name="class")
 
 
 def test_json_follows_its_schema():
@@ -303,6 +353,37 @@ def test_explanation_is_the_estimators(explanation):
     assert report.explain_table(X[:, :2], None, 3, kernel="quadratic").settings["base"] == "empty"
 
 
+@pytest.fixture(scope="module")
+def far():
+    "Two groups of times in seconds since 1970, beside a constant and a column of small numbers."
+    rng = np.random.default_rng(0)
+    X = np.c_[1.7e9 + np.r_[rng.uniform(0, 1, 30), rng.uniform(2, 3, 30)], np.full(60, 1234567.25), rng.normal(size=60)]
+    return report.explain_table(X, ["time", "constant", "noise"], labels=np.repeat([0, 1], 30), leaves=2)
+
+
+def test_columns_far_from_zero_keep_their_digits(far):
+    data, X = report.page_data(far), far.X
+    at = [axis["axis"] for axis in data["axes"]].index(0)
+    assert np.abs(np.array(data["points"][at]) - X[:, 0]).max() < 1e-3 * np.ptp(X[:, 0])
+    page = report.report_html(far)
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", page)]
+    told = {row[0]: row[1:] for row in rows if len(row) == 5}
+    time = [float(v) for v in told["<bdi>time</bdi>"]]
+    assert np.allclose(time, [X[:, 0].min(), np.median(X[:, 0]), X[:, 0].mean(), X[:, 0].max()], rtol=0, atol=1e-3)
+    assert told["<bdi>constant</bdi>"] == ["1234567.25"] * 4
+    assert report._brief(np.array([4.3, 7.9]), [5.843333333]) == ["5.8433"]  # no more than before elsewhere
+
+
+def test_clusters_must_have_names_and_long_names_fit(far):
+    with pytest.raises(ValueError, match="clusters must name all 2 clusters. Got 1 names."):
+        report.explain_table(far.X, None, labels=far.labels, clusters=["a"])
+    given = ["x" * 5_000_000, *["a"] * 29, *["b"] * 30]  # 60 texts of this width would be 1.2 GB
+    tracemalloc.start()
+    report._truth_html(far, ("truth", given))
+    assert tracemalloc.get_traced_memory()[1] < 5e8
+    tracemalloc.stop()
+
+
 def test_notebook_pieces(explanation):
     html = report.tree_html(explanation.tree, HOSTILE, HOSTILE[:3])
     assert html in explanation._repr_html_() and "told apart by" in explanation._repr_html_()
@@ -351,6 +432,16 @@ def test_leaf_and_slider(browser, address, explanation):
     wrong = explanation.series[-1].wrong
     assert f"{wrong} wrong row" in browser.find_element(By.ID, "now").text
     quiet(browser, address)
+
+
+def test_ticks_far_from_zero(browser, far, tmp_path):
+    (tmp_path / "far.html").write_text(report.report_html(far), encoding="utf-8")
+    browser.look((tmp_path / "far.html").as_uri())
+    texts = [e.text for e in browser.find_elements(By.CSS_SELECTOR, "#left text")]
+    (axis,) = [t for t in texts if t.startswith("time, from 1")]
+    assert float(axis.split()[-1]) >= 1.7e9 - 1
+    assert "+0" in texts and len({t for t in texts if t.startswith("+")}) >= 4
+    assert not [t for t in texts if "e+9" in t]
 
 
 def test_keyboard_alone(browser, address):
