@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .imm import Column, _threads, encode
 from .kernel import check_points
 from .sweep import bin_sums, group_sums, quantise, sweep
-from .tree import Tree, build_tree
+from .tree import LEAF, Tree, build_tree
 
 # %% auto #0
 __all__ = ['CUTS', 'EXACT_UP_TO', 'check_bins', 'grow', 'grow_from']
@@ -205,7 +205,7 @@ def grow_from(
         children = enumerate(books.divide(chosen.state, *chosen.cut), len(nodes))
         leaves.remove(chosen)
         leaves += [look(_Leaf(node, state, chosen.depth + 1)) for node, state in children]
-        nodes += [[-1, 0.0, 0.0, -1, -1], [-1, 0.0, 0.0, -1, -1]]
+        nodes += [LEAF, LEAF]
         if tell:
             tell(len(leaves))
     label = {}
@@ -220,7 +220,7 @@ def grow_from(
 def _nodes(tree: Tree | None) -> tuple[list[list], NDArray]:
     "The nodes to begin with, and how many cuts are above each."
     if tree is None:
-        return [[-1, 0.0, 0.0, -1, -1]], np.zeros(1, dtype=int)
+        return [LEAF], np.zeros(1, dtype=int)
     arrays = (tree.axis, tree.lo, tree.hi, tree.left, tree.right)
     depth = np.zeros(len(tree.left), dtype=int)
     for node in np.flatnonzero(tree.left >= 0):  # children come after their parents

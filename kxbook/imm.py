@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from .gram import one_blas_thread
 from .kernel import Kernel, check_points
 from .surrogate import axis_features, choose_surrogate
-from .tree import Tree, build_tree
+from .tree import LEAF, Tree, build_tree
 
 # %% auto #0
 __all__ = ['SAMPLE', 'code_of', 'Column', 'sampled', 'divide_column', 'encode', 'count_bins', 'subtract', 'items_of', 'Step',
@@ -381,7 +381,7 @@ def imm_from(
     quiet: bool = False,  # no warning if centres coincide
 ) -> tuple[Tree, list[Step]]:
     "The same as `imm`, for nodes that others keep the books of."
-    nodes, labels, steps = [[-1, 0.0, 0.0, -1, -1]], {}, []
+    nodes, labels, steps = [LEAF], {}, []
     todo = [(0, np.arange(k), books.begin()[0])]
     while todo:
         node, here, state = todo.pop(0)
@@ -405,7 +405,7 @@ def imm_from(
             (len(nodes), here[up], inside),
             (len(nodes) + 1, here[~up], outside),
         ]
-        nodes += [[-1, 0.0, 0.0, -1, -1], [-1, 0.0, 0.0, -1, -1]]
+        nodes += [LEAF, LEAF]
     return build_tree(nodes, labels, len(columns)), steps
 
 # %% ../nbs/08_imm.ipynb #925ea823

@@ -31,7 +31,7 @@ from .imm import Step, encode
 from .kernel import Kernel, check_points
 from .kkmeans import centred
 from .surrogate import MOST_KNOTS, ROOT_ERROR, axis_features
-from .tree import Tree, build_tree
+from .tree import LEAF, Tree, build_tree
 
 # %% auto #0
 __all__ = ['FAILURE', 'PROBES', 'PASSES', 'RELAXED_UP_TO', 'BOUNDS', 'AXIS_UP_TO', 'BEST_UP_TO', 'kernel_cost', 'price_of',
@@ -866,7 +866,7 @@ def optimal_cut(
     best = int((total > total.min() + 1e-12 * np.abs(K.diagonal()).sum()).argmin())
     axis, a, b = int(cuts.axis[best]), int(cuts.first[best]), int(cuts.last[best])
     ends = (-np.inf if a == 0 else columns[axis].lo[a]), columns[axis].hi[b]
-    nodes = [[axis, *ends, 1, 2], [-1, 0.0, 0.0, -1, -1], [-1, 0.0, 0.0, -1, -1]]
+    nodes = [[axis, *ends, 1, 2], LEAF, LEAF]
     return build_tree(nodes, {1: 0, 2: 1}, X.shape[1])
 
 # %% ../nbs/11_price.ipynb #04af65fd
@@ -945,7 +945,7 @@ def best_tree(
 
 def _planted(search: Callable, columns: list, key: bytes, k: int) -> Tree:
     "The tree that a search has found."
-    nodes, todo = [[-1, 0.0, 0.0, -1, -1]], [(0, key, k)]
+    nodes, todo = [LEAF], [(0, key, k)]
     labels: dict[int, int] = {}
     while todo:
         node, key, j = todo.pop(0)
@@ -957,5 +957,5 @@ def _planted(search: Callable, columns: list, key: bytes, k: int) -> Tree:
         ends = (-np.inf if a == 0 else columns[axis].lo[a]), columns[axis].hi[b]
         nodes[node] = [axis, *ends, len(nodes), len(nodes) + 1]
         todo += [(len(nodes), left, i), (len(nodes) + 1, right, rest)]
-        nodes += [[-1, 0.0, 0.0, -1, -1], [-1, 0.0, 0.0, -1, -1]]
+        nodes += [LEAF, LEAF]
     return build_tree(nodes, labels, len(columns))

@@ -22,7 +22,7 @@ from .kernel import Kernel
 from .price import best_tree, kernel_cost
 from .surrogate import SURROGATES, axis_features
 from .sweep import quantise, sweep
-from .tree import Tree, build_tree
+from .tree import LEAF, Tree, build_tree
 
 # %% auto #0
 __all__ = ['EXACT_FOR', 'MANY', 'MUCH', 'BUSHY', 'FEW', 'TOLL', 'DRAWS', 'Mover', 'spread', 'spread_tree', 'random_cuts',
@@ -90,7 +90,7 @@ def _thaw(tree: Tree, columns: list) -> _Node:
 
 def _freeze(root: _Node, columns: list) -> Tree:
     "The tree of values; brothers with one label are joined by it."
-    nodes, labels, todo = [[-1, 0.0, 0.0, -1, -1]], {}, [(0, root)]
+    nodes, labels, todo = [LEAF], {}, [(0, root)]
     while todo:
         i, node = todo.pop(0)
         if node.sides is None:
@@ -101,7 +101,7 @@ def _freeze(root: _Node, columns: list) -> Tree:
         hi = np.inf if node.last >= len(column.hi) - 1 else column.hi[node.last]
         nodes[i] = [node.axis, lo, hi, len(nodes), len(nodes) + 1]
         todo += [(len(nodes) + side, node.sides[side]) for side in (0, 1)]
-        nodes += [[-1, 0.0, 0.0, -1, -1], [-1, 0.0, 0.0, -1, -1]]
+        nodes += [LEAF, LEAF]
     return build_tree(nodes, labels, len(columns))
 
 # %% ../nbs/13_search.ipynb #c815f2ab
@@ -300,7 +300,7 @@ def random_cuts(
 ) -> Tree:
     "A tree of random thresholds that separates the centres."
     U, power = _below_one(U)
-    nodes, label, todo = [[-1, 0.0, 0.0, -1, -1]], {}, [(0, np.arange(len(U)))]
+    nodes, label, todo = [LEAF], {}, [(0, np.arange(len(U)))]
     while todo:
         node, here = todo.pop()
         values = np.sort(U[here], axis=0)
@@ -317,7 +317,7 @@ def random_cuts(
         ends = -np.inf, float(np.ldexp(theta, power))
         nodes[node] = [axis, *ends, len(nodes), len(nodes) + 1]
         todo += [(len(nodes), here[low]), (len(nodes) + 1, here[~low])]
-        nodes += [[-1, 0.0, 0.0, -1, -1], [-1, 0.0, 0.0, -1, -1]]
+        nodes += [LEAF, LEAF]
     return build_tree(nodes, label, U.shape[1])
 
 # %% ../nbs/13_search.ipynb #3a6f7093

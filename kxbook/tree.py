@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from .kernel import check_points
 
 # %% auto #0
-__all__ = ['Cut', 'Tree', 'build_tree', 'region', 'Rule']
+__all__ = ['LEAF', 'Cut', 'Tree', 'build_tree', 'region', 'Rule']
 
 # %% ../nbs/06_tree.ipynb #5f53d267
 @dataclass(frozen=True)
@@ -254,8 +254,11 @@ def _nodes_of(tree: Tree, X: ArrayLike, block: int = 1 << 14) -> NDArray:
     return ends
 
 # %% ../nbs/06_tree.ipynb #c0984613
+LEAF: list = [-1, 0.0, 0.0, -1, -1]  # a node that asks nothing
+
+
 def build_tree(
-    nodes: list[list],  # [axis, lo, hi, left, right] of each node, children after parents
+    nodes: list[list],  # [axis, lo, hi, left, right] of each node, or LEAF; children after parents
     label: dict[int, int],  # labels of the leaves
     n_features: int,  # number of coordinates
 ) -> Tree:
@@ -272,7 +275,7 @@ def build_tree(
         if parent >= 0:
             rows[parent][3 + side] = len(rows)
         if i in label:
-            rows.append([-1, 0.0, 0.0, -1, -1, label[i]])
+            rows.append([*LEAF, label[i]])
         else:
             axis, lo, hi, left, right = nodes[i]
             todo += [(right, len(rows), 1), (left, len(rows), 0)]

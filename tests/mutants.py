@@ -47,11 +47,9 @@ REASONS = {  # of a module: in which line, what was changed, and why nothing can
     ],
     "grow": [
         ("np.flatnonzero(tree.left < 0)", "tree.left < 0: Lt -> LtE", "the root, node 0, is nobody's child"),
-        ("nodes += [[-1, 0.0, 0.0, -1, -1]", "", "a place for a leaf, which the tree sets itself"),
     ],
     "imm": [
         ("(below < rounded)", "below < rounded: Lt -> LtE", "an end that equals the value below is replaced by it two lines on"),
-        ("nodes += [[-1, 0.0, 0.0, -1, -1]", "", "a place for a leaf, which the tree sets itself"),
     ],
     "surrogate": [
         ("(weight * t**2 / 2)[:, None]", "2 -> 3", "a wrong scale of all derivatives: the fit takes other steps to the same end"),

@@ -32,3 +32,10 @@ def test_the_caller_is_told_that_no_leaf_is_worth_splitting():
 def test_the_sweep_looks_for_intervals_unless_it_is_told_otherwise():
     G = np.array([[0, 9], [9, 0], [0, 9], [0, 9]])
     assert brute_cut(G) == sweep_spec(G) == (0, 1, 1) and brute_cut(G, True) == sweep_spec(G, True) == (9, 0, 0)
+
+
+def test_a_tree_with_as_many_leaves_as_it_may_have_is_left_as_it_is():
+    tree = grow(POINTS, COSTS, 5)
+    assert grow(POINTS, COSTS, 5, tree) == tree
+    with pytest.raises(ValueError, match="has 5 leaves already"):
+        grow(POINTS, COSTS, 4, tree)

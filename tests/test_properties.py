@@ -24,7 +24,7 @@ from kxbook.kkmeans import best_partition, lloyd, partitions, spectral_rows
 from kxbook.price import best_tree, kernel_cost, optimal_cut, relaxed_bound, spectral_bound
 from kxbook.surrogate import ROOT_ERROR, axis_features, root_features, taylor_features, taylor_tail
 from kxbook.sweep import bin_sums, brute_cut, group_sums, quantise, sweep
-from kxbook.tree import Tree, build_tree
+from kxbook.tree import LEAF, Tree, build_tree
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")  # or "long", or "mutants": the quick one without a search for small examples
 LONG = PROFILE == "long"
@@ -643,7 +643,7 @@ ENDS = [-1e300, -1e8, -1.0, -(2.0**-1074), 0.0, 5e-324, 2.2250738585072014e-308,
 
 @st.composite
 def trees(draw, d=2):
-    nodes, label, todo = [[-1, 0.0, 0.0, -1, -1]], {}, [(0, 0)]
+    nodes, label, todo = [LEAF], {}, [(0, 0)]
     while todo:
         node, depth = todo.pop()
         if depth == 4 or (depth and draw(st.booleans())):
@@ -653,7 +653,7 @@ def trees(draw, d=2):
         side = draw(st.integers(0, 2))
         nodes[node] = [draw(st.integers(0, d - 1)), -np.inf if side == 1 else lo, np.inf if side == 2 else hi, len(nodes), len(nodes) + 1]
         todo += [(len(nodes), depth + 1), (len(nodes) + 1, depth + 1)]
-        nodes += [[-1, 0.0, 0.0, -1, -1], [-1, 0.0, 0.0, -1, -1]]
+        nodes += [LEAF, LEAF]
     return build_tree(nodes, label, d)
 
 

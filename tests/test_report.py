@@ -21,7 +21,7 @@ from kxbook.grow import grow
 from kxbook.kernel import gaussian
 from kxbook.price import kernel_cost
 from kxbook.report import Feature
-from kxbook.tree import Tree, build_tree
+from kxbook.tree import LEAF, Tree, build_tree
 
 HOSTILE = ["<script>alert(1)</script>", '"; DROP TABLE x; --', "=1+1", "two\nlines", "it's \\ \"quoted\"", "🦄 {curly} %s", "עברית\u202eright", "]]>--></script><b>"]
 IRIS = ["sepal length", "sepal width", "petal length", "petal width"]
@@ -31,7 +31,7 @@ VALUES = [-7.25, -1.0, 0.0, 0.1, 1 / 3, 2.0, 1e-5, 1e17, 123456.789]
 
 def random_tree(rng, two_sided=True):
     "A tree with ties, points, open ends and leaves that nothing reaches."
-    nodes, label, todo = [[-1, 0.0, 0.0, -1, -1]], {}, [(0, 0)]
+    nodes, label, todo = [LEAF], {}, [(0, 0)]
     while todo:
         node, depth = todo.pop()
         if depth and (depth == 6 or rng.random() < 0.25):
@@ -43,7 +43,7 @@ def random_tree(rng, two_sided=True):
         hi = np.inf if two_sided and rng.random() < 0.05 else hi
         nodes[node] = [int(rng.integers(D)), lo, hi, len(nodes), len(nodes) + 1]
         todo += [(len(nodes), depth + 1), (len(nodes) + 1, depth + 1)]
-        nodes += [[-1, 0.0, 0.0, -1, -1], [-1, 0.0, 0.0, -1, -1]]
+        nodes += [LEAF, LEAF]
     return build_tree(nodes, label, D)
 
 
@@ -389,7 +389,7 @@ def test_notebook_pieces(explanation):
     assert html in explanation._repr_html_() and "told apart by" in explanation._repr_html_()
     assert "<script" not in html and html.count("<li>") == len(explanation.tree.left)
     chain = [[0, -np.inf, float(-i), 2 * i + 2, 2 * i + 1] for i in range(300)]
-    nodes = [chain[i // 2] if i % 2 == 0 and i < 600 else [-1, 0.0, 0.0, -1, -1] for i in range(601)]
+    nodes = [chain[i // 2] if i % 2 == 0 and i < 600 else LEAF for i in range(601)]
     deep = build_tree(nodes, {i: i % 3 for i in range(601) if i % 2 or i == 600}, 1)
     assert deep.depth == 300 and report.tree_html(deep).startswith("<pre>")
     space = {}
