@@ -174,9 +174,9 @@ def grow_from(
     books,  # who keeps the leaves: see above
     columns: list[Column],  # the axes, for the ends of intervals
     max_leaves: int,  # most leaves
-    tree: Tree | None = None,  # where to begin; a single leaf by default
-    cuts: str = "interval",  # "interval", or "threshold" for one-sided cuts only
-    quiet: bool = False,  # no warning if no leaf is worth splitting any more
+    tree: Tree | None,  # where to begin; None: a single leaf
+    cuts: str,  # "interval", or "threshold" for one-sided cuts only
+    quiet: bool,  # no warning if no leaf is worth splitting any more
     max_depth: int | None = None,  # most cuts on the way to a leaf
     tell: Callable[[int], object] | None = None,  # told the number of leaves
 ) -> Tree:

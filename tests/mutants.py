@@ -49,10 +49,14 @@ REASONS = {  # of a module: in which line, what was changed, and why nothing can
         ("np.flatnonzero(tree.left < 0)", "tree.left < 0: Lt -> LtE", "the root, node 0, is nobody's child"),
     ],
     "imm": [
+        ("(reach or 1.0)", "1.0 -> 0.0", "a column of one value has no gaps"),
+        ("found = 2**62, -1.0, (m, m, -1, 0.0, False)", "False -> True", "where no threshold was found, nobody asks on which side"),
         ("(below < rounded)", "below < rounded: Lt -> LtE", "an end that equals the value below is replaced by it two lines on"),
     ],
     "surrogate": [
         ("(weight * t**2 / 2)[:, None]", "2 -> 3", "a wrong scale of all derivatives: the fit takes other steps to the same end"),
+        ("weight * t**2 / 2 *", "Div -> Mult", "a constant factor of all errors: the same fit"),
+        ("MOST_KNOTS = 2000", "", "one value more or less before quantiles are taken"),
         ("np.zeros((len(z), 1))", "1 -> 0", "a column of zeros: one feature or none, neither can be cut"),
     ],
     "price": [
