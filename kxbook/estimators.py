@@ -112,9 +112,8 @@ PIECES = "kxbook.scale"  # where data that comes in pieces is fitted: a later ch
 
 def _in_pieces(X: object):
     "The module for data that comes in pieces, such as a Dask array, if X is that; else None."
-    # of the type, since a frame has an attribute for every column
-    kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(X).__mro__]
-    pieces = hasattr(type(X), "__dask_graph__") or f"{PIECES}.Pieces" in kinds
+    kind = type(X)  # a frame itself has an attribute for every column
+    pieces = hasattr(kind, "__dask_graph__") or hasattr(kind, "pieces")
     return import_module(PIECES) if pieces else None
 
 

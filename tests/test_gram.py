@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from kxbook import gram
-from kxbook.gram import StreamedGram, _enough, _folds, as_gram, choose_landmarks, nystroem_features, one_blas_thread
+from kxbook.gram import StreamedGram, _enough, _folds, _tall_product, as_gram, choose_landmarks, nystroem_features, one_blas_thread
 from kxbook.kernel import gaussian, linear, quadratic
 
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -118,3 +118,17 @@ def test_limits_of_threads_are_given_back():
             assert blas_threads() == {2}
         StreamedGram(gaussian(1.0), X).times(np.eye(60))
         assert blas_threads() == {2}
+
+
+@pytest.mark.parametrize("block", [1, 7, 60, 1000])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_of_features_in_blocks_of_any_size(block, dtype):
+    rng = np.random.default_rng(0)
+    Z, V, rows = rng.integers(-9, 10, size=(60, 4)).astype(dtype), rng.integers(-9, 10, size=(60, 3)).astype(float), rng.permutation(60)
+    assert (_tall_product(Z, V, None, block) == Z.T @ V).all()  # whole numbers: no rounding
+    assert (_tall_product(Z, V[:40], rows[:40], block) == Z[rows[:40]].T @ V[:40]).all()
+
+
+def test_nystroem_features_of_a_small_kernel():
+    Z = nystroem_features(quadratic(), X * 1e-5, X * 1e-5)
+    np.testing.assert_allclose(Z @ Z.T, quadratic()(X * 1e-5), rtol=1e-6, atol=1e-26)
