@@ -47,6 +47,7 @@ REASONS = {  # of a module: in which line, what was changed, and why nothing can
     ],
     "grow": [
         ("np.flatnonzero(tree.left < 0)", "tree.left < 0: Lt -> LtE", "the root, node 0, is nobody's child"),
+        ("np.flatnonzero(tree.left >= 0)", "", "the root, node 0, is nobody's child"),
     ],
     "imm": [
         ("(reach or 1.0)", "1.0 -> 0.0", "a column of one value has no gaps"),
