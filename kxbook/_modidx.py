@@ -667,7 +667,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                              'kxbook.tree.Tree.to_json': ('tree.html#tree.to_json', 'kxbook/tree.py'),
                              'kxbook.tree.Tree.to_text': ('tree.html#tree.to_text', 'kxbook/tree.py'),
                              'kxbook.tree._both': ('tree.html#_both', 'kxbook/tree.py'),
-                             'kxbook.tree._boxes': ('tree.html#_boxes', 'kxbook/tree.py'),
                              'kxbook.tree._check_tree': ('tree.html#_check_tree', 'kxbook/tree.py'),
                              'kxbook.tree._cluster_rules': ('tree.html#_cluster_rules', 'kxbook/tree.py'),
                              'kxbook.tree._conditions': ('tree.html#_conditions', 'kxbook/tree.py'),
@@ -693,7 +692,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                              'kxbook.tree._to_text': ('tree.html#_to_text', 'kxbook/tree.py'),
                              'kxbook.tree._upper': ('tree.html#_upper', 'kxbook/tree.py'),
                              'kxbook.tree._walk': ('tree.html#_walk', 'kxbook/tree.py'),
-                             'kxbook.tree._within': ('tree.html#_within', 'kxbook/tree.py'),
                              'kxbook.tree._words': ('tree.html#_words', 'kxbook/tree.py'),
                              'kxbook.tree.build_tree': ('tree.html#build_tree', 'kxbook/tree.py'),
-                             'kxbook.tree.region': ('tree.html#region', 'kxbook/tree.py')}}}
+                             'kxbook.tree.regions': ('tree.html#regions', 'kxbook/tree.py')}}}

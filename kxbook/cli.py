@@ -385,7 +385,6 @@ def read_table(
 ) -> Table:
     "The whole file as a table of features."
 
-
     def keep(names: list[str]) -> set[str]:
         aside, wanted = _wanted(names, args)
         return wanted | set(aside)

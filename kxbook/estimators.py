@@ -512,7 +512,8 @@ class KernelKMeans(
         Returns
         -------
         score : float
-            On the rows of the fit it is minus `inertia_`, if the algorithm converged.
+            On the rows of the fit it is minus `inertia_`, if the algorithm converged; with
+            single precision, up to the precision of the sums.
         """
         check_is_fitted(self)
         X = _checked(self, X, reset=False)

@@ -31,7 +31,7 @@ from .kernel import as_kernel, check_points
 from .price import Certificate, price_of
 from .search import KernelTree
 from .surrogate import choose_surrogate
-from .tree import Tree, _digits, _walk, build_tree, region
+from .tree import Tree, _digits, build_tree, regions
 
 # %% auto #0
 __all__ = ['PALETTE', 'MISSING', 'SCHEMA', 'NYSTROEM_FROM', 'METHODS', 'SCALES', 'POSITIVE', 'plain_number', 'in_units',
@@ -149,7 +149,7 @@ def shown(
 # %% ../nbs/17_report.ipynb #317dbf2c
 def say(
     feature: Feature,  # what the intervals are about
-    pieces: Sequence[tuple],  # union of intervals, as in `region`
+    pieces: Sequence[tuple],  # union of intervals, as in `regions`
 ) -> str:
     "A union of intervals in plain words, without the name of the feature."
     if feature.value is not None:
@@ -178,10 +178,9 @@ def leaf_conditions(
 ) -> Iterator[tuple[int, dict[int, list]]]:
     "Each leaf that points can reach, with the union of intervals of each axis that matters."
     whole = [((-np.inf, False), (np.inf, False))]
-    for node, path in _walk(tree):
-        kept = region(tree, path)
+    for node, kept in regions(tree):
         if tree.left[node] < 0 and all(kept.values()):
-            yield node, {axis: kept[axis] for axis in sorted(kept) if kept[axis] != whole}
+            yield node, {a: list(kept[a]) for a in sorted(kept) if kept[a] != whole}
 
 # %% ../nbs/17_report.ipynb #8c1eb62e
 def cluster_name(

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from .kernel import check_points
 
 # %% auto #0
-__all__ = ['LEAF', 'Cut', 'Tree', 'build_tree', 'region', 'Rule']
+__all__ = ['LEAF', 'Cut', 'Tree', 'build_tree', 'regions', 'Rule']
 
 # %% ../nbs/06_tree.ipynb #5f53d267
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ LEAF: list = [-1, 0.0, 0.0, -1, -1]  # a node that asks nothing
 
 
 def build_tree(
-    nodes: list[list],  # [axis, lo, hi, left, right] of each node, or LEAF; children after parents
+    nodes: list[list],  # [axis, lo, hi, left, right] or LEAF; children after parents
     label: dict[int, int],  # labels of the leaves
     n_features: int,  # number of coordinates
 ) -> Tree:
@@ -284,26 +284,21 @@ def build_tree(
     return Tree(axis, lo, hi, left, right, labels, n_features)
 
 # %% ../nbs/06_tree.ipynb #6eb5b4ea
+_LINE = ((-np.inf, False), (np.inf, False))
+
+
+def _side(tree: Tree, node: int, inside: bool) -> list:
+    "The inside or the outside of a cut: a rising list of intervals, (lower end, upper end)."
+    lo, hi = float(tree.lo[node]), float(tree.hi[node])
+    within = [((lo, bool(np.isfinite(lo))), (hi, bool(np.isfinite(hi))))]
+    beside = [(_LINE[0], (lo, False)), ((hi, False), _LINE[1])]
+    pieces = within if inside else beside
+    return [p for p in pieces if p[0][0] < np.inf and p[1][0] > -np.inf]
+
+
 def _meet(pieces: list, others: list) -> list:
-    "The intersection of two unions of intervals, each a rising list of (lower, upper end)."
-    found = []
-    for c, d in others:
-        found += _within(pieces, c, d)
-    return found
-
-
-def _within(pieces: list, c: tuple, d: tuple) -> list:
-    "The parts of a union of intervals between two ends; only pieces around an end are cut."
-    start = bisect_left(pieces, c[0], key=_upper)
-    first = max(start, bisect_right(pieces, c[0], key=_lower))
-    last = max(first, bisect_left(pieces, d[0], key=_upper))
-    stop = max(last, bisect_right(pieces, d[0], key=_lower))
-    parts = [
-        [_both(piece, (c, d)) for piece in some]
-        for some in (pieces[start:first], pieces[last:stop])
-    ]
-    below, above = ([part for part in some if part is not None] for some in parts)
-    return below + pieces[first:last] + above
+    "The intersection of two unions of intervals."
+    return [both for one in pieces for other in others if (both := _both(one, other))]
 
 
 def _both(one: tuple, other: tuple) -> tuple | None:
@@ -312,41 +307,11 @@ def _both(one: tuple, other: tuple) -> tuple | None:
     hi = min(one[1], other[1], key=lambda end: (end[0], end[1]))
     return (lo, hi) if lo[0] < hi[0] or (lo[0] == hi[0] and lo[1] and hi[1]) else None
 
-
-def _lower(piece: tuple) -> float:
-    return piece[0][0]
-
-
-def _upper(piece: tuple) -> float:
-    return piece[1][0]
-
-
-def region(
+# %% ../nbs/06_tree.ipynb #7b9771d2
+def regions(
     tree: Tree,  # the tree
-    path: Sequence[tuple[int, bool]],  # pairs of a node and the side taken
-) -> dict[int, list]:
-    "For each axis that a path asks about, the union of intervals that is left."
-    found: dict[int, list] = {}
-    for node, inside in path:
-        axis = int(tree.axis[node])
-        found[axis] = _meet(found.get(axis, [_ENDS]), _side(tree, node, inside))
-    return found
-
-
-_ENDS = ((-np.inf, False), (np.inf, False))  # of the whole line
-
-
-def _side(tree: Tree, node: int, inside: bool) -> list:
-    "The inside or the outside of a cut, as a union of intervals."
-    lo, hi = float(tree.lo[node]), float(tree.hi[node])
-    within = [((lo, bool(np.isfinite(lo))), (hi, bool(np.isfinite(hi))))]
-    beside = [(_ENDS[0], (lo, False)), ((hi, False), _ENDS[1])]
-    pieces = within if inside else beside
-    return [p for p in pieces if p[0][0] < np.inf and p[1][0] > -np.inf]
-
-
-def _boxes(tree: Tree) -> Iterator[tuple[int, dict[int, list]]]:
-    "Every node from left to right, parents first, and its `region`, which is for now too."
+) -> Iterator[tuple[int, dict[int, list]]]:
+    "Every node, parents first, and what is left of each axis asked about; changed in place."
     box: dict[int, list] = {}
     undo: list[tuple[int, bool, list]] = []  # what each step of the path has changed
     for node, path in _walk(tree):
@@ -358,27 +323,33 @@ def _boxes(tree: Tree) -> Iterator[tuple[int, dict[int, list]]]:
                 del box[axis]
         if path:
             axis = int(tree.axis[path[-1][0]])
-            new, pieces = axis not in box, box.setdefault(axis, [_ENDS])
+            new, pieces = axis not in box, box.setdefault(axis, [_LINE])
             undo.append((axis, new, _narrow(pieces, tree, *path[-1])))
         yield node, box
 
 
 def _narrow(pieces: list, tree: Tree, node: int, inside: bool) -> list[tuple[int, int, list]]:
-    "Leave one side of a cut of a union of intervals, in place; how to take it back."
-    side, lo, hi = _side(tree, node, inside), tree.lo[node], tree.hi[node]
-    if inside:  # pieces beyond an end go, from above first
-        last = bisect_left(pieces, hi, key=_upper)
-        first = min(last, bisect_right(pieces, lo, key=_lower))
-        spans = [(last, len(pieces)), (0, first)]
-    else:  # pieces between the ends go
-        start = bisect_left(pieces, lo, key=_upper)
-        spans = [(start, max(start, bisect_right(pieces, hi, key=_lower)))]
+    "Keep one side of a cut, in place; the slices that were changed, and what stood there."
+    (a, b), (c, d) = (
+        (bisect_left(pieces, end, key=_upper), bisect_right(pieces, end, key=_lower))
+        for end in (tree.lo[node], tree.hi[node])
+    )  # the lower end touches pieces[a:b], the upper one pieces[c:d]
+    c, side = max(b, c), _side(tree, node, inside)
+    low, high = _meet(pieces[a:b], side), _meet(pieces[c:d], side)
+    kept = [(c, len(pieces), high), (0, b, low)] if inside else [(a, d, low + high)]
     changes = []
-    for i, j in spans:
-        old, kept = pieces[i:j], _meet(pieces[i:j], side)
-        pieces[i:j] = kept
-        changes.append((i, i + len(kept), old))
+    for i, j, new in kept:
+        changes.append((i, i + len(new), pieces[i:j]))
+        pieces[i:j] = new
     return changes
+
+
+def _lower(piece: tuple) -> float:
+    return piece[0][0]
+
+
+def _upper(piece: tuple) -> float:
+    return piece[1][0]
 
 # %% ../nbs/06_tree.ipynb #7b18f362
 def _digits(values: Sequence[float]) -> list[str]:
@@ -454,11 +425,9 @@ def _explain(tree: Tree, x: ArrayLike, feature_names: Sequence[str] | None) -> l
     x = check_points(np.reshape(x, (1, -1)), "x")
     end = tree.nodes_of(x)[0]
     path = next(path for node, path in _walk(tree) if node == end)
-    steps = (region(tree, [step]) for step in path)
     return [
-        _words(_name(tree, axis, feature_names), pieces)
-        for step in steps
-        for axis, pieces in step.items()
+        _words(_name(tree, int(tree.axis[node]), feature_names), _side(tree, node, inside))
+        for node, inside in path
     ]
 
 # %% ../nbs/06_tree.ipynb #a2929f53
@@ -512,7 +481,7 @@ def _covered(
 def _rules(tree: Tree, feature_names, X, y) -> list[Rule]:
     "One rule per leaf, from left to right."
     (ends, y), found = _covered(tree, X, y), []
-    for node, box in _boxes(tree):
+    for node, box in regions(tree):
         if tree.left[node] < 0:
             words = _conditions(tree, box, feature_names)
             label, covered = int(tree.label[node]), None if ends is None else ends == node

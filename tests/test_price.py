@@ -13,7 +13,7 @@ from kxbook.gram import as_gram
 from kxbook.imm import kernel_imm
 from kxbook.kernel import chi2, distance, epsilon, gaussian, hellinger, intersection, laplace, linear, taylor
 from kxbook.kkmeans import best_partition
-from kxbook.price import Run, _axes, _kernel_axis_costs, best_tree, certify, kernel_cost, optimal_cut, relaxed_bound, spectral_bound
+from kxbook.price import Run, _axes, _feature_error, _kernel_axis_costs, best_tree, certify, kernel_cost, optimal_cut, relaxed_bound, spectral_bound
 
 
 def cauchy(t):
@@ -38,13 +38,21 @@ CHAINS = {
 
 def test_costs_and_distances_of_means_on_one_axis():
     rng = np.random.default_rng(0)
-    X, labels, weights, kernel = rng.integers(0, 5, size=(20, 1)).astype(float), np.arange(20) % 3, rng.uniform(1, 2, 20), gaussian(0.5)
+    X, labels, weights, kernel = rng.integers(0, 5, size=(20, 1)).astype(float), np.arange(20) % 3, rng.uniform(0.01, 0.02, 20), gaussian(0.5)
     (axis,) = _axes(X, [(np.arange(20), labels, weights, 3)])
     (cost,), distances = _kernel_axis_costs(kernel, axis)
     np.testing.assert_allclose(cost, kernel_cost(kernel(X), labels, weights))
     mean = np.array([np.where(labels == c, weights, 0) / weights[labels == c].sum() for c in range(3)])
     for a, b in np.ndindex(3, 3):
         np.testing.assert_allclose(distances[a, b], (mean[a] - mean[b]) @ kernel(X) @ (mean[a] - mean[b]), atol=1e-12)
+
+
+def test_the_error_of_features_is_the_largest_of_all_blocks():
+    kernel, z = gaussian(0.5), np.linspace(0, 3, 7)
+    wrong = np.zeros((7, 1))
+    wrong[0] = 1  # the first value is right with itself, the last one is not
+    assert [_feature_error(kernel, wrong, z, block) for block in (1, 3, 100)] == [1, 1, 1]
+    assert _feature_error(kernel, wrong[:1], z[:1]) == 0
 
 
 def test_bars_of_a_certificate_are_in_proportion():

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import sqlite3
+import time
 import tracemalloc
 
 import duckdb
@@ -492,3 +493,16 @@ def test_a_policy_names_the_program(explanation):
     page = page_of(explanation)
     program = re.search(r"<script>(.*)</script></body>", page, re.S)[1]
     assert "sha256-" in page and program.startswith("\n")
+
+
+def test_conditions_of_a_tree_of_thousands_of_questions():
+    many, nodes = 3000, []
+    for i in range(many):  # is x in [2i, 2i + 1]? Then it is known, else go on
+        nodes += [[0, 2.0 * i, 2.0 * i + 1, 2 * i + 1, 2 * i + 2], LEAF]
+    tree = build_tree([*nodes, LEAF], {2 * i + 1: i % 2 for i in range(many)} | {2 * many: 2}, 1)
+    start = time.process_time()
+    found = [kept for _, kept in report.leaf_conditions(tree)]
+    assert time.process_time() - start < 10
+    assert found[:-1] == [{0: [((2.0 * i, True), (2.0 * i + 1, True))]} for i in range(many)]
+    between = [((2.0 * i + 1, False), (2.0 * i + 2, False)) for i in range(many - 1)]
+    assert found[-1] == {0: [((-np.inf, False), (0.0, False)), *between, ((2.0 * many - 1, False), (np.inf, False))]}
