@@ -57,13 +57,13 @@ def checks():
 
 
 def properties():
-    text = run("python -m pytest --hypothesis-show-statistics tests/test_properties.py", HYPOTHESIS_PROFILE="long")
+    text = run("python -m pytest --timeout=0 --hypothesis-show-statistics tests/test_properties.py", HYPOTHESIS_PROFILE="long")
     tried = re.findall(r"(\d+) passing(?: examples)?, (\d+) failing(?: examples)?, (?:and )?\d+ invalid", text)
     return [{"properties": len(tried), "examples": sum(int(good) for good, _ in tried), "failures": sum(int(bad) for _, bad in tried)}]
 
 
 def fuzz():
-    text = run("python -m pytest -v tests/test_fuzz.py -k changed_inputs", FUZZ=str(INPUTS))
+    text = run("python -m pytest --timeout=0 -v tests/test_fuzz.py -k changed_inputs", FUZZ=str(INPUTS))
     names = re.findall(r"PASSED tests/test_fuzz.py::test_changed_inputs\[(\w+)\]", text)
     return [{"reader": name, "inputs": INPUTS} for name in sorted(names)]
 
