@@ -61,6 +61,12 @@ REASONS = {  # of a module: in which line, what was changed, and why nothing can
         ("np.zeros((len(z), 1))", "1 -> 0", "a column of zeros: one feature or none, neither can be cut"),
     ],
     "price": [
+        ("np.hstack(blocks[1:])", "1 -> 0", "one block of vectors more: a bound as well"),
+        ("abs(c.price - 1) < 5e-6", "Lt -> LtE", "a price that is exactly 1 + 5e-6: other words for it"),
+        ("n, d = axes[0].tables[0].sum()", "0 -> 1", "the reference and the tree are of the same points: the same number"),
+        ("if most > limit", "Gt -> GtE", "exactly as many values as the limit: no chain instead of a long one"),
+        ("[len(f[0]) for f in found]", "0 -> 1", "all of the lists are as long"),
+        ("if sides in seen or sides[::-1] in seen", "", "a division that is searched twice: the same tree, later"),
         ("cost + low(side, many) >= best[0] - noise", "best[0] - noise: Sub -> Add", "a branch that cannot win is left a little later: the same tree"),
     ],
     "gram": [

@@ -134,3 +134,11 @@ def test_ends_of_intervals_are_short_numbers():
 def test_centres_that_differ_little_beside_an_offset_are_told_apart():
     tree, steps = kernel_imm(1e8 + np.array([[0.0], [1e-5], [2e-5], [3e-5]]), np.array([0, 0, 1, 1]), linear())
     assert len(steps) == 1 and steps[0].mistakes == 0 and tree.n_leaves == 2
+
+
+@pytest.mark.parametrize("values", [[0, 1], [0, 2, 3], [0, 1, 2, 9]])
+def test_a_threshold_is_an_interval_from_below(values):
+    X = np.array(values, dtype=float)[:, None]
+    labels = np.minimum(np.arange(len(X)), 1)  # the first value against all others
+    tree, _ = kernel_imm(X, labels, linear())
+    assert (tree.lo[0], tree.label[tree.left[0]]) == (-np.inf, 0) and 0 < tree.hi[0] < values[1]

@@ -14,6 +14,7 @@ from kxbook.imm import kernel_imm
 from kxbook.kernel import chi2, distance, epsilon, gaussian, hellinger, intersection, laplace, linear, taylor
 from kxbook.kkmeans import best_partition
 from kxbook.price import Run, _axes, _feature_error, _kernel_axis_costs, best_tree, certify, kernel_cost, optimal_cut, relaxed_bound, spectral_bound
+from kxbook.surrogate import ROOT_ERROR
 
 
 def cauchy(t):
@@ -254,6 +255,17 @@ def test_the_best_tree_is_never_beaten():
             assert best <= kernel_cost(K, kernel_imm(X, labels, kernel)[0].predict(X)) + 1e-9
         if k == 2:
             assert np.isclose(best, kernel_cost(K, optimal_cut(K, X).predict(X)))
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_the_worst_case_is_the_theorems(d):
+    X, k = np.random.default_rng(0).normal(size=(40, d)), 3
+    B = (1 + np.sqrt(2 * k * (k - 1))) ** 2
+    plain = IMM(k, random_state=0).fit(X).certificate()
+    np.testing.assert_allclose(plain.proof[-1].value, B * plain.reference_cost, rtol=1e-9)
+    root = KernelIMM(k, surrogate="root", random_state=0).fit(X).certificate()
+    r = 2 * len(X) * d * ROOT_ERROR
+    np.testing.assert_allclose(root.proof[-1].value, B * (d * root.reference_cost + r) + r, rtol=1e-9)
 
 
 def in_order(certificate):
