@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM
 from kxbook.data import load_iris, load_pathbased, quadratic_xor
-from kxbook.imm import encode, kernel_imm
+from kxbook.imm import _only_centre, encode, kernel_imm
 from kxbook.kernel import chi2, distance, gaussian, hellinger, intersection, laplace, linear
 
 X, Y = load_iris(return_X_y=True)
@@ -142,3 +142,16 @@ def test_a_threshold_is_an_interval_from_below(values):
     labels = np.minimum(np.arange(len(X)), 1)  # the first value against all others
     tree, _ = kernel_imm(X, labels, linear())
     assert (tree.lo[0], tree.label[tree.left[0]]) == (-np.inf, 0) and 0 < tree.hi[0] < values[1]
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2], [2, 1, 0]])
+def test_of_equal_thresholds_the_first_is_taken(labels):
+    tree, _ = kernel_imm(np.array([[0.0], [1.0], [2.0]]), labels, linear())
+    assert tree.hi[0] == 0.5  # 1.5 has as few mistakes, and as much room
+
+
+def test_only_centres_that_coincide_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel_imm(np.array([[0.0], [1.0], [2.0]]), [0, 1, 2], linear())
+        assert _only_centre(np.array([0, 2]), np.array([1.0, 3.0, 2.0]), quiet=True) == 2
