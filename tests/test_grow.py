@@ -5,6 +5,7 @@ import pytest
 
 from kxbook.grow import EXACT_UP_TO, check_bins, grow
 from kxbook.sweep import brute_cut, sweep_spec
+from kxbook.tree import LEAF, build_tree
 
 POINTS = np.arange(32.0)[:, None]
 COSTS = 1 - np.eye(16)[np.arange(32) // 2]  # every two points are a cluster
@@ -39,3 +40,10 @@ def test_a_tree_with_as_many_leaves_as_it_may_have_is_left_as_it_is():
     assert grow(POINTS, COSTS, 5, tree) == tree
     with pytest.raises(ValueError, match="has 5 leaves already"):
         grow(POINTS, COSTS, 4, tree)
+
+
+@pytest.mark.parametrize("bins", [None, 8])
+def test_a_leaf_without_points_keeps_its_label(bins):
+    base = build_tree([[0, 100.0, 200.0, 1, 2], LEAF, LEAF], {1: 3, 2: 0}, 1)
+    tree = grow(POINTS, COSTS, 5, base, bins=bins)
+    assert tree.predict([[150.0]]) == [3] and tree.n_leaves == 5
