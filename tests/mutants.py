@@ -1,10 +1,10 @@
 """How good are the tests? Change one sign, comparison or number of a module and see whether anything notices.
 
-    nice -n 19 .venv/bin/python tests/mutants.py [--seed 0] [--each 40] [--only sweep,grow] [--jobs 2]
+    nice -n 19 .venv/bin/python tests/mutants.py [--seed 0] [--each 40] [--only sweep,grow] [--jobs 2] [--least 0.85] [--memory .mutants.json]
 
 Each mutant is made in a copy of the repository. First the module's properties run, without compilation; what survives them meets the cells of the module's chapter
 (those that do not export) and the tests named below. A mutant that takes too much of the processor's time counts as noticed: a loop that does not end is a symptom.
-Printed are the survivors and the share of those that were killed, module by module; the exit code is 0 if that is at least 85%.
+Printed are the survivors and the share of those that were killed, module by module; the exit code is 0 if that is at least 85%, or what --least says.
 
 The run takes hours, so it can be interrupted: `.mutants.json` remembers. What was killed stays killed while the module's source is the same, what survived meets the tests
 again. Remove the file to begin anew.
@@ -79,6 +79,7 @@ REASONS = {  # of a module: in which line, what was changed, and why nothing can
     ],
 }
 PATIENCE = 4  # times as many seconds of the processor as without a mutant, and ten more; other work on the machine does not count
+EACH = 40  # mutants of each module, unless more are asked for
 MEMORY = ROOT / ".mutants.json"
 
 
@@ -256,6 +257,11 @@ def reason(module, change):
     return next((why for part, what, why in REASONS[module] if part in change.split(" in ", 1)[1] and what in change.split(" in ", 1)[0]), "not looked at yet")
 
 
+def draw(module, total, seed):
+    "All mutants in the order of a seed, so that more of them are the same and others."
+    return random.Random(f"{seed} {module}").sample(range(total), total)
+
+
 def copies(folder, many):
     "A queue of copies of the repository, for as many mutants at once."
     queue = Queue()
@@ -272,19 +278,21 @@ def copies(folder, many):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--each", type=int, default=40, help="mutants of each module")
+    parser.add_argument("--each", type=int, default=EACH, help="mutants of each module")
     parser.add_argument("--only", default=",".join(MODULES), help="modules, with commas")
     parser.add_argument("--jobs", type=int, default=2, help="mutants at once")
+    parser.add_argument("--least", type=float, default=0.85, help="share that must be killed")
+    parser.add_argument("--memory", type=Path, default=MEMORY, help="file that remembers")
     args = parser.parse_args()
-    memory = json.loads(MEMORY.read_text(encoding="utf-8")) if MEMORY.exists() else {}
+    memory = json.loads(args.memory.read_text(encoding="utf-8")) if args.memory.exists() else {}
     killed = made = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(args.jobs) as pool:
         free = copies(folder, args.jobs)
         for module in args.only.split(","):
             source = (ROOT / "kxbook" / f"{module}.py").read_text(encoding="utf-8")
             total, mark = mutant(source)[2], hashlib.sha256(source.encode()).hexdigest()
-            order = random.Random(f"{args.seed} {module}").sample(range(total), total)  # so that more are the same and others
-            chosen = sorted(order[: args.each])
+            usual = draw(module, total, 0)[:EACH] if args.seed else []  # other seeds give others
+            chosen = sorted([w for w in draw(module, total, args.seed) if w not in usual][: args.each])
             known = memory.get(module, {})
             tried = known["tried"] if known.get("source") == mark else {}
             todo = [w for w in chosen if not tried.get(str(w), {}).get("by")]
@@ -303,12 +311,12 @@ def main():
                 tried[str(wanted)] = found
                 print(f"{module} {'killed  ' if found['by'] else 'SURVIVED'} {found['line']}: {found['change']}   [{found['by'] or reason(module, found['change'])}] ({found['seconds']} s)", flush=True)
                 memory[module] = {"source": mark, "possible": total, "tried": tried}
-                MEMORY.write_text(json.dumps(memory, indent=1), encoding="utf-8")
+                args.memory.write_text(json.dumps(memory, indent=1), encoding="utf-8")
             mine = sum(bool(tried[str(w)]["by"]) for w in chosen)
             print(f"{module}: {mine} of {len(chosen)} killed, out of {total} possible changes", flush=True)
             killed, made = killed + mine, made + len(chosen)
     print(f"{killed} of {made} killed: {killed / made:.0%}")
-    return killed < 0.85 * made
+    return killed < args.least * made
 
 
 if __name__ == "__main__":

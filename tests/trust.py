@@ -4,6 +4,7 @@
     properties  the long profile of test_properties.py                        an hour
     fuzz        a million changed inputs for what reads                       minutes
     mutants     changes of the code that some test should notice              hours
+    strangers   ten more of each module, drawn anew each day                  half an hour
     coverage    lines of the package that notebooks and tests together run    half an hour
     matrix      other Pythons, the oldest and the newest libraries            an hour
 
@@ -70,8 +71,21 @@ def fuzz():
 
 def mutants():
     run("python tests/mutants.py")
+    return outcome(MEMORY)
+
+
+def strangers():
+    "Tests were written for mutants that survived, so others are needed to judge them: a draw of today, whatever its share."
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "mutants.json"
+        run(f"python tests/mutants.py --seed {date.today():%Y%m%d} --each 10 --least 0 --memory {path}")
+        return outcome(path)
+
+
+def outcome(memory):
+    "What became of the mutants that a file remembers, module by module."
     rows = []
-    for module, found in json.loads(MEMORY.read_text(encoding="utf-8")).items():
+    for module, found in json.loads(memory.read_text(encoding="utf-8")).items():
         tried = found["tried"].values()
         missed = [{"change": one["change"], "why": reason(module, one["change"])} for one in tried if not one["by"]]
         spent = sum(one["seconds"] for one in tried) / 60  # of this run and those it goes on from
@@ -98,7 +112,7 @@ def matrix():
         return json.loads(path.read_text(encoding="utf-8"))
 
 
-PARTS = {part.__name__: part for part in (checks, properties, fuzz, mutants, coverage, matrix)}
+PARTS = {part.__name__: part for part in (checks, properties, fuzz, mutants, strangers, coverage, matrix)}
 
 
 def main(names):
