@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from kxbook import gram
-from kxbook.gram import StreamedGram, _enough, _folds, _tall_product, as_gram, choose_landmarks, nystroem_features, one_blas_thread
+from kxbook.gram import StreamedGram, _enough, _folds, _tall_product, as_gram, choose_landmarks, feature_sums, nystroem_features, one_blas_thread
 from kxbook.kernel import gaussian, linear, quadratic
 
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -132,3 +132,21 @@ def test_products_of_features_in_blocks_of_any_size(block, dtype):
 def test_nystroem_features_of_a_small_kernel():
     Z = nystroem_features(quadratic(), X * 1e-5, X * 1e-5)
     np.testing.assert_allclose(Z @ Z.T, quadratic()(X * 1e-5), rtol=1e-6, atol=1e-26)
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_of_features_over_clusters(block, dtype):
+    rng = np.random.default_rng(0)
+    Z, rows, labels, weights = X.astype(dtype), rng.integers(0, 60, 80), rng.integers(0, 3, 80), rng.uniform(1, 2, 80)
+    sums = feature_sums(Z, rows, labels, weights, 4, block)
+    direct = [(weights[labels == c, None] * Z[rows[labels == c]].astype(float)).sum(0) for c in range(4)]
+    np.testing.assert_allclose(sums, direct, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(feature_sums(Z, rows, labels, weights, 4), feature_sums(Z, rows, labels, weights, 4, 1000))
+
+
+def test_landmarks_are_drawn_uniformly_unless_asked_otherwise():
+    kernel, seeds = gaussian(1.0), range(5)
+    drawn = {spread: [choose_landmarks(kernel, X, 10, *spread, rng=np.random.default_rng(s)) for s in seeds] for spread in [(), (False,), (True,)]}
+    np.testing.assert_array_equal(drawn[()], drawn[(False,)])
+    assert any((a != b).any() for a, b in zip(drawn[()], drawn[(True,)]))
