@@ -66,6 +66,7 @@ REASONS = {  # of a module: in which line, what was changed, and why nothing can
         ("np.zeros((len(z), 1))", "1 -> 0", "a column of zeros: one feature or none, neither can be cut"),
     ],
     "price": [
+        ("AXIS_UP_TO = 20_000", "", "one value more or less before the kernel of an axis is too large"),
         ("size_of_terms =", "2 -> 3", "a margin for rounding that is a little wider"),
         ("np.hstack(blocks[1:])", "1 -> 0", "one block of vectors more: a bound as well"),
         ("abs(c.price - 1) < 5e-6", "Lt -> LtE", "a price that is exactly 1 + 5e-6: other words for it"),
