@@ -77,8 +77,6 @@ REASONS = {  # of a module: in which line, what was changed, and why nothing can
         ("cost + low(side, many) >= best[0] - noise", "best[0] - noise: Sub -> Add", "a branch that cannot win is left a little later: the same tree"),
     ],
     "gram": [
-        ("part = slice(i, i + block)", "Add -> Sub", "a gap in the tests of this module, closed since"),
-        ("spread: bool = False", "False -> True", "a gap in the tests of this module, closed since"),
         ("0 < number < 1 or number >= 1", "number < 1: Lt -> LtE", "a rank of 1 is allowed either way"),
         ("ThreadPoolExecutor(2)", "2 -> 3", "the pieces of work are the same in three threads"),
         ("copy=False", "False -> True", "a copy that was not needed"),
