@@ -9,7 +9,7 @@ __all__ = ['KINDS', 'PREFIXES', 'claim', 'expect_fail', 'Statement', 'Ledger', '
 import ast
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
@@ -30,6 +30,7 @@ def claim(
     *,
     kind: str,  # what the body shows: "exact", "sampled", "cited" or "refuted"
     uses: Sequence[str] = (),  # ids of the statements that the proof refers to
+    breaks: Mapping[str, str] = {},  # changes, {text of the code: another}, that the body notices
 ) -> Iterator[None]:
     "Run the checks of the statement `id`; whatever fails inside names the statement."
     if kind not in KINDS:
@@ -133,6 +134,7 @@ class Statement:
     proof_refs: set[str] = field(default_factory=set)  # statements that its proof refers to
     kind: str = ""  # evidence of its claim; empty while nothing is claimed
     uses: set[str] = field(default_factory=set)  # what its claim says the proof uses
+    breaks: dict[str, str] = field(default_factory=dict)  # changes that its claim notices
 
     @property
     def needs(self) -> set[str]:
@@ -179,12 +181,12 @@ def _enter_code(ledger: Ledger, source: str, where: str) -> None:
             {"id": call.args[0]} if call.args else {}
         )
         try:
-            id, kind, uses = (
-                ast.literal_eval(args.get(a, "()")) for a in ("id", "kind", "uses")
+            id, kind, uses, breaks = (
+                ast.literal_eval(args.get(a, "()")) for a in ("id", "kind", "uses", "breaks")
             )
         except ValueError:
             ledger.problems.append(
-                f"{where}: id, kind and uses of a claim must be literals: {ast.unparse(call)}"
+                f"{where}: all that a claim is given must be literals: {ast.unparse(call)}"
             )
             continue
         s = ledger.statements.get(id)
@@ -195,7 +197,7 @@ def _enter_code(ledger: Ledger, source: str, where: str) -> None:
         elif s.kind:
             ledger.problems.append(f"{where}: {id} is claimed a second time")
         else:
-            s.kind, s.uses = kind, set(uses)
+            s.kind, s.uses, s.breaks = kind, set(uses), dict(breaks)
         if not heard:
             ledger.problems.append(f"{where}: the claim of {id} may not run, or fail unheard")
         if kind not in KINDS:
