@@ -48,8 +48,7 @@ from .surrogate import choose_surrogate, taylor_order
 from .tree import Tree
 
 # %% auto #0
-__all__ = ['PIECES', 'SEMIDEFINITE', 'distinct_rows', 'KernelKMeans', 'importances', 'IMM', 'KernelIMM', 'KernelExKMC',
-           'KernelExpand']
+__all__ = ['PIECES', 'distinct_rows', 'KernelKMeans', 'importances', 'IMM', 'KernelIMM', 'KernelExKMC', 'KernelExpand']
 
 # %% ../nbs/13_estimators.ipynb #421ac7a8
 def distinct_rows(
@@ -122,9 +121,6 @@ def _generator(random_state: object) -> np.random.Generator:
     return np.random.default_rng(check_random_state(random_state).randint(2**31))
 
 
-SEMIDEFINITE = tuple(k for k in KERNELS if k != "epsilon")  # kernels by name that need no check
-
-
 def _kernel_gram(
     kernel: str | Kernel | Callable,
     gamma: float | str,
@@ -136,10 +132,9 @@ def _kernel_gram(
     "The Gram that an estimator's parameters mean, its gamma, and whether it is indefinite."
     if isinstance(gamma, str) and isinstance(kernel, str) and kernel in ("gaussian", "laplace"):
         gamma = scale_gamma(points, weights)
-    known = isinstance(kernel, str) and kernel in SEMIDEFINITE
     kernel = as_kernel(kernel, gamma)
     gram = as_gram(kernel, points, options.pop("how"), rng=rng, **options)
-    if known:
+    if kernel.semidefinite:
         return gram, kernel.gamma, False
     K = kernel(points[_some(len(points))])
     _refuse_asymmetric(K, f"The {kernel.name} kernel")
@@ -833,12 +828,10 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         if hasattr(self, "_pieces"):
             return import_module(PIECES).certify_pieces(self, bound)
         kernel, points = self._kernel, self._points
-        if self._features is None:
-            gram = as_gram(kernel, points, self._how)
-        elif kernel.name == "linear":
-            gram = LowRankGram(self._features(points), self._features)
-        else:
-            gram = nystroem_gram(points, self._features)
+        whole = self._features is None or kernel.name == "linear"
+        gram = (
+            as_gram(kernel, points, self._how) if whole else nystroem_gram(points, self._features)
+        )
         run = None
         if self._base is not None:
             tree, surrogate, order, shift, steps, binned = self._base

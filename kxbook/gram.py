@@ -16,14 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from .kernel import Kernel, check_points
 
 # %% auto #0
-__all__ = ['one_blas_thread', 'PRECISION', 'POOL', 'MOST_LANDMARKS', 'GRAMS', 'DENSE_UP_TO', 'FLOAT64_UP_TO', 'cluster_norms',
-           'sq_dists', 'dist_errors', 'Gram', 'DenseGram', 'StreamedGram', 'nystroem_features', 'feature_sums',
-           'LowRankGram', 'choose_landmarks', 'nystroem_gram', 'as_gram']
+__all__ = ['one_blas_thread', 'PRECISION', 'KEPT', 'FOLD_ERROR', 'POOL', 'MOST_LANDMARKS', 'GRAMS', 'DENSE_UP_TO',
+           'FLOAT64_UP_TO', 'cluster_norms', 'sq_dists', 'dist_errors', 'Gram', 'DenseGram', 'entry_error',
+           'StreamedGram', 'nystroem_root', 'nystroem_features', 'nystroem_error', 'feature_sums', 'LowRankGram',
+           'choose_landmarks', 'nystroem_gram', 'left_out', 'as_gram']
 
 # %% ../nbs/03_gram.ipynb #10c264fd
 def cluster_norms(
@@ -76,7 +77,8 @@ class Gram:
 
     n: int  # number of points
     diag: NDArray  # (n,) K(x, x)
-    precision: float = 1e-12  # relative error that products may have
+    precision: float = 1e-12  # relative error that products have, as errors of either sign add up
+    error: float = 0.0  # the worst case for an entry, as a share of √(K(x, x) K(y, y))
     watch: Callable[[int], object] | None = None  # told how many entries have been computed
 
     def times(
@@ -124,8 +126,10 @@ class DenseGram(Gram):
         kernel: Kernel | None = None,  # the kernel it is of, for new points
         X: NDArray | None = None,  # (n, d) points it is on, for new points
         precision: float = 1e-12,  # relative error that products may have
+        error: float = 0.0,  # worst case for an entry; 0 if the matrix is what is meant
     ):
-        self.K, self.kernel, self.X, self.precision = K, kernel, X, precision
+        self.K, self.kernel, self.X = K, kernel, X
+        self.precision, self.error = precision, error
         self.n, self.diag = len(K), np.array(K.diagonal())
 
     def times(
@@ -139,7 +143,8 @@ class DenseGram(Gram):
     def part(self, index: NDArray) -> DenseGram:
         "Some rows and columns of the matrix."
         X = None if self.X is None else self.X[index]
-        return DenseGram(self.K[np.ix_(index, index)], self.kernel, X, self.precision)
+        K = self.K[np.ix_(index, index)]
+        return DenseGram(K, self.kernel, X, self.precision, self.error)
 
     def diag_of(self, Y: ArrayLike) -> NDArray:
         "K(y, y), which a matrix without a kernel does not tell."
@@ -189,12 +194,14 @@ class _OneBlasThread:
 
     def __init__(self):
         self.lock, self.inside = Lock(), 0
+        self.controller: Any = None  # looking for the libraries takes longer than a small product
         self.limit: Any = None
 
     def __enter__(self) -> None:
         with self.lock:
             if self.inside == 0:
-                self.limit = threadpool_limits(1)
+                self.controller = self.controller or ThreadpoolController()
+                self.limit = self.controller.limit(limits=1)
             self.inside += 1
 
     def __exit__(self, *_: object) -> None:
@@ -247,19 +254,29 @@ def _stream(
 PRECISION = {"float32": 1e-6, "float64": 1e-12}  # of sums whose terms are exact
 
 
+def entry_error(
+    d: int,  # number of axes
+    dtype: str | np.dtype = "float64",  # precision of the computation
+) -> float:
+    "What rounding changes of K(x, y) at worst, as a share of √(K(x, x) K(y, y))."
+    return float((2 * d + 8) * np.finfo(dtype).eps)
+
+
 def _folds(
     kernel: Kernel, X: NDArray, dtype: np.dtype, centre: NDArray
-) -> tuple[bool, np.dtype, float]:
-    "Whether the exponent may be folded into a product, in which type, and how precise sums are."
+) -> tuple[bool, np.dtype, float, float]:
+    "Whether the exponent may be folded into a product, in which type; precision and error."
+    d = X.shape[1]
     if kernel.name != "gaussian":
-        return False, dtype, PRECISION[dtype.name]
+        return False, dtype, PRECISION[dtype.name], entry_error(d, dtype)
     with np.errstate(over="ignore"):
         widest = kernel.gamma * ((X - centre) ** 2).sum(1).max()
     for one in (dtype, np.dtype(float)):
-        lost = 4 * np.sqrt(X.shape[1] + 4) * np.finfo(one).eps * widest
+        lost = 4 * np.sqrt(d + 4) * np.finfo(one).eps * widest
         if lost < 100 * PRECISION[one.name]:
-            return True, one, float(PRECISION[one.name] + lost)
-    return False, np.dtype(float), PRECISION["float64"]
+            worst = float(np.sqrt(d + 4) * lost) + entry_error(d, one)
+            return True, one, float(PRECISION[one.name] + lost), worst
+    return False, np.dtype(float), PRECISION["float64"], entry_error(d)
 
 # %% ../nbs/03_gram.ipynb #858d917c
 class StreamedGram(Gram):
@@ -276,7 +293,9 @@ class StreamedGram(Gram):
         self.dtype, self.block = np.dtype(dtype), block
         self.n, self.diag = len(self.X), kernel.diag(self.X)
         found = _folds(kernel, self.X, self.dtype, self.X.mean(0))
-        fast, self.dtype, self.precision = found
+        fast, self.dtype, self.precision, self.error = found
+        if self.dtype == np.float32:  # blocks are summed in single precision
+            self.error += block * float(np.finfo(self.dtype).eps)
         make = _gaussian_blocks if fast else _kernel_blocks
         self._fold, self._fill = make(kernel, self.X, self.dtype)
         self._folded = self._fold(self.X)
@@ -302,7 +321,8 @@ class StreamedGram(Gram):
 
     def part(self, index: NDArray) -> DenseGram:
         "The kernel matrix of some of the points, stored."
-        return DenseGram(self.kernel(self.X[index]), self.kernel, self.X[index])
+        error = entry_error(self.X.shape[1])
+        return DenseGram(self.kernel(self.X[index]), self.kernel, self.X[index], error=error)
 
     def matrix(self) -> NDArray:
         "The whole matrix, (n, n), block by block."
@@ -323,6 +343,26 @@ class StreamedGram(Gram):
         return StreamedGram, (self.kernel, self.X, self.dtype.name, self.block)
 
 # %% ../nbs/03_gram.ipynb #10cd3b96
+KEPT = 10  # how far above rounding the eigenvalues are that are kept
+FOLD_ERROR = 1e-11  # worst error of a folded kernel value by which features are computed
+
+
+def nystroem_root(
+    kernel: Kernel,  # the kernel to project
+    landmarks: NDArray,  # (r, d) points onto whose features all others are projected
+) -> NDArray:
+    "R, (r, at most r), for which the kernel is at least that of the features K(x, L) R."
+    M, eps = kernel(landmarks), np.finfo(float).eps
+    values, vectors = np.linalg.eigh(M)
+    entries = entry_error(landmarks.shape[1]) * np.abs(M.diagonal()).sum()
+    rounding = 2 * len(M) * eps * np.abs(values).max() + entries
+    keep = values > KEPT * rounding
+    if not keep.any():  # a kernel that is zero, or no kernel
+        return np.zeros((len(M), 1))
+    R = vectors[:, keep] / np.sqrt(values[keep] + rounding)
+    return R / np.sqrt(max(np.linalg.eigvalsh(R.T @ M @ R)[-1], 1.0))
+
+
 def nystroem_features(
     kernel: Kernel,  # the kernel to project
     X: ArrayLike,  # (n, d) points
@@ -332,11 +372,9 @@ def nystroem_features(
 ) -> NDArray:
     "Features, (n, at most r), whose inner products are the kernel projected on the landmarks."
     X, L = kernel.check(X), kernel.check(landmarks)
-    values, vectors = np.linalg.eigh(kernel(L))
-    keep = values > len(values) * np.finfo(float).eps * max(values[-1], 0.0)
-    root = vectors[:, keep] / np.sqrt(values[keep])
-    folds, *_ = _folds(kernel, X, np.dtype(float), L.mean(0))
-    make = _gaussian_blocks if folds else _kernel_blocks
+    root = nystroem_root(kernel, L)
+    folds, *_, error = _folds(kernel, X, np.dtype(float), L.mean(0))
+    make = _gaussian_blocks if folds and error <= FOLD_ERROR else _kernel_blocks
     fold, fill = make(kernel, L, np.dtype(float))
     right, Z = fold(L), np.empty((len(X), root.shape[1]), dtype)
 
@@ -348,6 +386,19 @@ def nystroem_features(
     with one_blas_thread, ThreadPoolExecutor(2) as pool:
         list(pool.map(work, range(0, len(X), block)))
     return Z
+
+
+def nystroem_error(
+    kernel: Kernel,  # the kernel to project
+    landmarks: NDArray,  # (r, d) points onto whose features all others are projected
+    dtype: str = "float64",  # precision in which the features are kept
+) -> float:
+    "How far rounding moves the features of x at most, as a share of √K(x, x)."
+    R, r = nystroem_root(kernel, landmarks), len(landmarks)
+    entry = FOLD_ERROR if kernel.name == "gaussian" else entry_error(landmarks.shape[1])
+    product = entry * np.linalg.norm(R, 2) + r * np.finfo(float).eps * np.linalg.norm(R)
+    norm = np.sqrt(np.abs(kernel.diag(landmarks)).sum())
+    return float(product * norm + np.finfo(dtype).eps)
 
 # %% ../nbs/03_gram.ipynb #7a8cee00
 def _tall_product(
@@ -389,10 +440,12 @@ class LowRankGram(Gram):
         Z: NDArray,  # (n, r) features of the points
         features: Callable[[ArrayLike], NDArray],  # the features of new points
         missing: NDArray | None = None,  # (n,) what K(x, x) has more than ‖z(x)‖², if it does
+        moved: float = 0.0,  # how far rounding has moved z(x) at most, as a share of √K(x, x)
     ):
-        self.Z, self.features, self.missing = Z, features, missing
-        self.n, self.diag = len(Z), np.einsum("ij,ij->i", Z, Z).astype(float)
+        self.Z, self.features, self.missing, self.moved = Z, features, missing, moved
+        self.n, self.diag = len(Z), np.einsum("ij,ij->i", Z, Z, dtype=float)
         self.precision = PRECISION[Z.dtype.name]
+        self.error = Z.shape[1] * float(np.finfo(float).eps)  # of inner products in float64
 
     def times(
         self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None
@@ -404,7 +457,7 @@ class LowRankGram(Gram):
     def part(self, index: NDArray) -> LowRankGram:
         "The features of some of the points."
         missing = None if self.missing is None else self.missing[index]
-        return LowRankGram(self.Z[index], self.features, missing)
+        return LowRankGram(self.Z[index], self.features, missing, self.moved)
 
     def diag_of(self, Y: ArrayLike) -> NDArray:
         "K(y, y) for new points."
@@ -501,9 +554,21 @@ def nystroem_gram(
     features: partial[NDArray],  # `nystroem_features` with all but the points given
 ) -> LowRankGram:
     "The points by their Nyström features, and what of the kernel these leave out."
-    gram = LowRankGram(features(X), features)
-    gram.missing = np.maximum(features.args[0].diag(X) - gram.diag, 0)
+    (kernel,), how = features.args, features.keywords
+    moved = nystroem_error(kernel, how["landmarks"], how["dtype"])
+    gram = LowRankGram(features(X), features, moved=moved)
+    gram.missing, gram.moved = left_out(kernel.diag(X), gram.diag, moved)
     return gram
+
+
+def left_out(
+    diag: NDArray,  # (n,) K(x, x)
+    norms: NDArray,  # (n,) ‖z(x)‖² as computed
+    moved: float,  # how far rounding has moved z(x) at most, as a share of √K(x, x)
+) -> tuple[NDArray, float]:
+    "What features leave out of K(x, x), at most; how far they moved, infinite if too long."
+    wrong = bool((norms > (1 + moved) ** 2 * diag).any())  # no features of this kernel are
+    return np.maximum(diag - norms + 2 * moved * diag, 0), np.inf if wrong else moved
 
 
 def _centre(X: NDArray) -> NDArray:
@@ -545,12 +610,13 @@ def as_gram(
     _refuse_extremes(kernel, X)
     if kernel.name == "linear":
         shift = _centre(X)
-        return LowRankGram(X - shift, partial(_shifted, shift=shift))
+        eps = float(np.finfo(float).eps)
+        return LowRankGram(X - shift, partial(_shifted, shift=shift), moved=eps)
     if how == "dense" or how == "auto" and len(X) <= DENSE_UP_TO:
         if kernel.name != "gaussian":
-            return DenseGram(kernel(X), kernel, X)
+            return DenseGram(kernel(X), kernel, X, error=entry_error(X.shape[1]))
         blocks = StreamedGram(kernel, X)
-        return DenseGram(blocks.matrix(), kernel, X, blocks.precision)
+        return DenseGram(blocks.matrix(), kernel, X, blocks.precision, blocks.error)
     if how.startswith("nystroem"):
         landmarks = choose_landmarks(kernel, X, rank, how == "nystroem++", rng)
         kept = "float64" if len(X) <= FLOAT64_UP_TO else "float32"

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from numbers import Real
 from typing import Any
@@ -49,6 +49,7 @@ class Kernel:
     whole: Callable | None = None  # (X, Y, **params) -> (n, m) matrix, where there is no factor
     params: tuple[tuple[str, Any], ...] = ()  # names and values of its parameters
     nonnegative: bool = False  # whether it is defined for coordinates >= 0 only
+    semidefinite: bool = False  # whether it is known to be positive semidefinite, on all data
 
     def __post_init__(self) -> None:
         known = ("product", "sum") if self.factor else (None,)
@@ -222,6 +223,7 @@ def gaussian(
         "product",
         _gaussian,
         params=(("gamma", _check_positive("gaussian", "gamma", gamma)),),
+        semidefinite=True,
     )
 
 
@@ -234,6 +236,7 @@ def laplace(
         "product",
         _laplace,
         params=(("gamma", _check_positive("laplace", "gamma", gamma)),),
+        semidefinite=True,
     )
 
 
@@ -289,12 +292,12 @@ def _chi2(s, t):
 # %% ../nbs/02_kernel.ipynb #df1d2eef
 def linear() -> Kernel:
     "The linear kernel ⟨x, y⟩: kernel k-means with it is k-means."
-    return Kernel("linear", "sum", _linear)
+    return Kernel("linear", "sum", _linear, semidefinite=True)
 
 
 def hellinger() -> Kernel:
     "Hellinger's kernel Σ √(xᵢyᵢ), for values >= 0."
-    return Kernel("hellinger", "sum", _hellinger, nonnegative=True)
+    return Kernel("hellinger", "sum", _hellinger, nonnegative=True, semidefinite=True)
 
 
 def intersection(
@@ -302,12 +305,13 @@ def intersection(
 ) -> Kernel:
     "The generalised histogram intersection Σ min(xᵢ^β, yᵢ^β), for values >= 0."
     params = (("beta", _check_positive("intersection", "beta", beta)),)
-    return Kernel("intersection", "sum", _intersection, params=params, nonnegative=True)
+    kernel = Kernel("intersection", "sum", _intersection, params=params, nonnegative=True)
+    return replace(kernel, semidefinite=True)
 
 
 def chi2() -> Kernel:
     "The additive χ² kernel Σ 2xᵢyᵢ / (xᵢ + yᵢ) with 0/0 = 0, for values >= 0."
-    return Kernel("chi2", "sum", _chi2, nonnegative=True)
+    return Kernel("chi2", "sum", _chi2, nonnegative=True, semidefinite=True)
 
 # %% ../nbs/02_kernel.ipynb #70a58453
 def _quadratic(X, Y):
@@ -324,7 +328,7 @@ def _epsilon(X, Y, eps):
 
 def quadratic() -> Kernel:
     "The quadratic kernel ⟨x, y⟩²."
-    return Kernel("quadratic", whole=_quadratic)
+    return Kernel("quadratic", whole=_quadratic, semidefinite=True)
 
 
 def epsilon(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import lgamma
 from typing import NamedTuple
 
@@ -23,20 +24,22 @@ from kxbook.gram import (
     DenseGram,
     Gram,
     LowRankGram,
+    StreamedGram,
     as_gram,
     feature_sums,
     sq_dists,
 )
 from .imm import Step, encode
-from .kernel import Kernel, check_points
+from .kernel import Kernel, check_points, lowest_eigenvalue
 from .kkmeans import centred
 from .surrogate import MOST_KNOTS, ROOT_ERROR, axis_features
 from .tree import LEAF, Tree, build_tree
 
 # %% auto #0
-__all__ = ['FAILURE', 'PROBES', 'PASSES', 'RELAXED_UP_TO', 'BOUNDS', 'AXIS_UP_TO', 'BEST_UP_TO', 'kernel_cost', 'price_of',
-           'normalised_price', 'spectral_bound', 'relaxed_bound', 'Line', 'Certificate', 'Run', 'certify',
-           'optimal_cut', 'best_tree']
+__all__ = ['FAILURE', 'PROBED', 'PROBES', 'PASSES', 'EPS', 'RELAXED_UP_TO', 'TOLERANCE', 'BOUNDS', 'AXIS_UP_TO', 'BEST_UP_TO',
+           'kernel_cost', 'price_of', 'normalised_price', 'feature_bound', 'spectral_bound', 'relaxed_bound', 'Line',
+           'Certificate', 'Allowance', 'feature_noise', 'sum_up', 'landmark_note', 'Run', 'certify', 'optimal_cut',
+           'best_tree']
 
 # %% ../nbs/11_price.ipynb #5bb75f39
 def _as_gram(K: ArrayLike | Gram) -> Gram:
@@ -131,8 +134,13 @@ def normalised_price(
 
 # %% ../nbs/11_price.ipynb #62f58410
 FAILURE = 1e-12  # probability that a spectral bound from products is no bound
+PROBED = (  # what that means
+    "The lower bound rests on random probes, whose seed was fixed before the data was seen: data "
+    f"that was made without looking at the seed gets a wrong bound with a probability of {FAILURE:g}."
+)
 PROBES = 16  # random vectors that look for eigenvalues that were missed
 PASSES = 5  # products for the eigenvectors, and again for the probes
+EPS = float(np.finfo(float).eps)  # twice the relative error of one operation
 
 
 def _rough_eigenvectors(operator, m: int, rng: np.random.Generator) -> NDArray:
@@ -181,9 +189,36 @@ def _scatter(Z: NDArray, w: NDArray, block: int = 1 << 14) -> NDArray:
     return total
 
 
+def _size(gram: Gram, w: NDArray) -> float:
+    "At least the norm of the weighted matrix: its trace, if the kernel is semidefinite."
+    trace = float(w @ np.abs(gram.diag))
+    if isinstance(gram, DenseGram):
+        squares = float(w @ gram.K**2 @ w)
+    elif isinstance(gram, StreamedGram) and not gram.kernel.semidefinite:
+        X, b = gram.X, gram.block
+        parts = (w[i : i + b] @ gram.kernel(X[i : i + b], X) ** 2 for i in range(0, gram.n, b))
+        squares = float(sum(parts) @ w)
+    else:
+        return trace
+    return max(trace, float(np.sqrt(squares)))
+
+
 def _noise(gram: Gram, w: NDArray, k: int) -> float:
-    "What rounding may amount to in the k terms of a bound and the four of a cost."
-    return (k + 4) * gram.precision * float(w @ np.abs(gram.diag))
+    "What rounding amounts to at most, in the k terms of a bound and the four of a cost."
+    return (k + 4) * (gram.error + (gram.n + 10) * EPS) * _size(gram, w)
+
+
+def feature_bound(
+    scatter: NDArray,  # (r, r) Σ w (z - mean)(z - mean)ᵀ
+    k: int,  # number of clusters
+    n: int,  # number of rows that were added up
+    trace: float = 0.0,  # Σ w ‖z‖²
+) -> float:
+    "What every clustering into at most k clusters costs at least, for points with features."
+    r, total = len(scatter), float(np.trace(scatter))
+    top = np.maximum(np.linalg.eigvalsh(scatter)[::-1][: k - 1], 0)
+    unit = (n + r + 10) * EPS
+    return total - float(top.sum()) - (k + 4) * unit * total - unit**2 * trace
 
 
 def spectral_bound(
@@ -198,14 +233,14 @@ def spectral_bound(
     if k < 1:
         raise ValueError(f"The 'k' parameter must be at least 1. Got {k}.")
     w = _weights(weights, gram.n)
+    if isinstance(gram, LowRankGram):  # the same eigenvalues, of a small matrix
+        return feature_bound(_scatter(gram.Z, w), k, gram.n, float(w @ gram.diag))
     mean = w / w.sum()
     trace = float(w @ gram.diag - w.sum() * (mean @ gram.times(mean[:, None])[:, 0]))
     r, noise = min(k, gram.n) - 1, _noise(gram, w, k)
     if r == 0:
         return trace - noise
-    if isinstance(gram, LowRankGram):  # the same eigenvalues, of a small matrix
-        values = np.linalg.eigvalsh(_scatter(gram.Z, w))[::-1][:r]
-    elif gram.n <= DENSE_UP_TO:
+    if gram.n <= DENSE_UP_TO:
         values = np.linalg.eigvalsh(centred(gram, w) @ np.eye(gram.n))[::-1][:r]
     else:
         rng = np.random.default_rng(0) if rng is None else rng
@@ -234,15 +269,23 @@ def relaxed_bound(
             "Use spectral_bound."
         )
     root = np.sqrt(w)
-    A, unit = root[:, None] * gram.times(np.eye(n)) * root, root / np.linalg.norm(root)
+    if isinstance(gram, LowRankGram):  # its products may be in single precision
+        K = gram.Z.astype(float) @ gram.Z.T.astype(float)
+    else:
+        K = gram.times(np.eye(n))
+    A, unit = root[:, None] * K * root, root / np.linalg.norm(root)
     A = (A + A.T) / 2
     k, trace, (i, j) = min(k, n), np.trace(A), np.triu_indices(n)
     scale, twice = max(trace, np.finfo(float).tiny) / n, np.where(i == j, 1.0, 2.0)
 
-    def value(x: NDArray) -> tuple[float, NDArray]:
+    def with_added(x: NDArray) -> NDArray:
         B = A.copy()
         B[i, j] += scale * x
         B[j, i] = B[i, j]
+        return B
+
+    def value(x: NDArray) -> tuple[float, NDArray]:
+        B = with_added(x)
         H = B - np.outer(B @ unit, unit)
         H -= np.outer(unit, unit @ H)
         H = (H + H.T) / 2
@@ -261,8 +304,11 @@ def relaxed_bound(
     found = minimize(
         value, np.zeros(len(i)), jac=True, method="L-BFGS-B", bounds=bounds, options=options
     )
-    nu = scale * min(value(np.maximum(found.x, 0))[0], value(np.zeros(len(i)))[0])
-    return float(trace - nu) - _noise(gram, w, k)
+    bounds_at = []
+    for x in (np.maximum(found.x, 0), np.zeros(len(i))):
+        rounding = (k + 4) * (n + 10) * EPS * float(np.linalg.norm(with_added(x)))
+        bounds_at.append(float(trace - scale * value(x)[0]) - rounding)
+    return max(bounds_at) - _noise(gram, w, k)
 
 # %% ../nbs/11_price.ipynb #13bb38f0
 class _Axis(NamedTuple):
@@ -337,6 +383,8 @@ class Certificate:
     notes: tuple[str, ...] = ()  # what is approximate, and what is not promised
     worst_case: float = float("nan")  # the last line, if a theorem promises it
     n_clusters: int = 1  # of the reference
+    tolerance: float = 0.0  # cost(T) - tolerance <= price_upper · the cost of any clustering
+    rigorous: bool = False  # whether interval arithmetic has excluded rounding
 
     def words(self) -> str:
         "What the numbers mean, for a reader who is no mathematician."
@@ -355,13 +403,24 @@ class Certificate:
         return _certificate_html(self)
 
 # %% ../nbs/11_price.ipynb #e74785c2
-def _percent(share: float) -> str:
+def _digits(value: float, up: bool, digits: int = 6) -> str:
+    "A number with few digits, rounded to the side on which it still bounds what it bounds."
+    if not np.isfinite(value):
+        return f"{value:g}"
+    side = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return f"{float(side.create_decimal(Decimal(float(value)))):.{digits}g}"
+
+
+def _percent(share: float, up: bool = False) -> str:
     "A share in per cent, or as a factor if it is large, with as many digits as matter."
     if share >= 10:
-        return f"{share + 1:.0f} times as much, or {100 * share:.0f}%"
+        whole = np.ceil if up else np.rint
+        return f"{whole(share + 1):.0f} times as much, or {whole(100 * share):.0f}%"
     if 0 < share < 1e-4:
         return "less than 0.01%"
-    return f"{100 * share:.2g}%" if abs(share) < 0.1 else f"{100 * share:.0f}%"
+    if abs(share) < 0.1:
+        return f"{_digits(100 * share, True, 2) if up else f'{100 * share:.2g}'}%"
+    return f"{np.ceil(100 * share) if up else 100 * share:.0f}%"
 
 
 def _words(c: Certificate) -> str:
@@ -376,13 +435,19 @@ def _words(c: Certificate) -> str:
         said = [f"{mine} cost {less} less than those it explains, which were not the best."]
     else:
         said = [f"{mine} cost {_percent(c.price - 1)} more than those it explains."]
-    if np.isfinite(c.price_upper):
+    if not np.isfinite(c.price_upper):
+        said.append("How far that is from the best is not known: the lower bound says nothing.")
+    elif c.lower_bound > 0:
         said.append(
-            f"They cost at most {_percent(c.price_upper - 1)} more than the best clustering into "
-            f"{c.n_clusters} clusters can: none costs less than {max(c.lower_bound, 0.0):.6g}."
+            f"They cost at most {_percent(c.price_upper - 1, True)} more than the best clustering "
+            f"into {c.n_clusters} clusters can: none costs less than "
+            f"{_digits(c.lower_bound, False)}."
         )
     else:
-        said.append("How far that is from the best is not known: the lower bound says nothing.")
+        rounding = f", up to rounding of {_digits(c.tolerance, True, 2)}" if c.tolerance else ""
+        said.append(f"They cost nothing{rounding}, and no clustering costs less.")
+    if c.rigorous:
+        said.append("Interval arithmetic has verified this: no rounding can make it wrong.")
     if np.isfinite(c.normalised_price):
         one = f"All points in one cluster would cost {_percent(c.one_cluster_price - 1)} more"
         lost = (
@@ -391,7 +456,7 @@ def _words(c: Certificate) -> str:
         said.append(f"{one} than the reference{lost if c.normalised_price >= 0 else '.'}")
     if np.isnan(c.worst_case):
         return " ".join([*said, "There is no worst-case promise for this tree."])
-    said.append(f"In the worst case the theory allows a cost of {c.worst_case:.6g}.")
+    said.append(f"In the worst case the theory allows a cost of {_digits(c.worst_case, True)}.")
     if c.worst_case >= c.one_cluster_price * c.reference_cost:
         said.append("That is more than one cluster costs, so here it promises nothing.")
     return " ".join(said)
@@ -428,6 +493,90 @@ def _certificate_html(c: Certificate) -> str:
     body = f"<p>{escape(c.words())}</p>{table(c.proof, c.reasons)}{base}{notes}"
     return f'<div style="overflow-x:auto">{body}</div>'
 
+# %% ../nbs/11_price.ipynb #442af35d
+TOLERANCE = 1e-9  # share of a cost that a certificate may be wrong by
+
+
+class Allowance(NamedTuple):
+    "What may lie between costs as computed and costs in the kernel itself."
+
+    noise: float  # rounding of a cost, at most
+    moved: float = 0.0  # root of the summed squares by which rounding has moved features
+    lost: float = 0.0  # what features leave out of the kernel, at most
+    known: bool = True  # whether features are known to leave out, and never to add
+
+    def least(self, cost: float) -> float:
+        "What a clustering of this cost costs at least in the kernel itself."
+        if not self.known:
+            return -np.inf
+        if self.moved == 0:
+            return cost - self.noise
+        return max(np.sqrt(max(cost - self.noise, 0.0)) - self.moved, 0.0) ** 2
+
+    def most(self, cost: float) -> float:
+        "What a clustering of this cost costs at most in the kernel itself."
+        if not self.known:
+            return np.inf
+        if self.moved == 0:
+            return cost + self.noise + self.lost
+        return (np.sqrt(max(cost + self.noise, 0.0)) + self.moved) ** 2 + self.lost
+
+
+def feature_noise(
+    cost: float,  # of a clustering, by features
+    n: int,  # number of points
+    r: int,  # number of features
+    trace: float,  # Σ w ‖z‖²
+) -> float:
+    "What rounding amounts to at most in a cost that was added up from distances to means."
+    unit = (n + r + 10) * EPS
+    return unit * cost + unit**2 * trace
+
+
+def sum_up(
+    costs: tuple[float, float, float],  # of the tree, the reference, and one single cluster
+    low: float,  # lower bound on the costs as they are computed
+    allowance: Allowance,  # what may lie between these costs and the kernel itself
+    k: int,  # number of clusters
+    *,
+    scale: float,  # Σ w K(x, x)
+    no_less: bool,  # whether no clustering costs less than nothing
+    **rest,  # other fields of the certificate
+) -> Certificate:
+    "The certificate that costs and bounds amount to, wherever the data is."
+    cost, reference, one = costs
+    price, alone = price_of(cost, reference), price_of(one, reference)
+    lower, most = allowance._replace(noise=0.0).least(low), allowance.most(cost)
+    lower = min(lower, cost, reference)  # where rounding has taken a cost that a bound has kept
+    upper, tolerance = float("inf"), TOLERANCE * abs(cost)
+    if lower > 0:
+        upper = most / lower
+    elif cost == 0 and no_less and most <= TOLERANCE * scale:
+        upper, tolerance = 1.0, most
+    normal = normalised_price(price, alone)
+    known = dict(n_clusters=k, tolerance=float(tolerance), **rest)
+    return Certificate(cost, reference, price, float(lower), float(upper), alone, normal, **known)
+
+
+def landmark_note(
+    features: int,  # their number
+    cost: float,  # of the tree, by features
+    allowance: Allowance,  # what may lie between these costs and the kernel itself
+) -> str:
+    "What features that stand for a kernel mean for the costs, in words."
+    about = f"Costs are approximate: {features} features stand for the kernel."
+    if not allowance.known:
+        return (
+            f"{about} It is not known to be positive semidefinite: nothing is known about the "
+            "kernel itself."
+        )
+    least, most = _digits(allowance.least(cost), False), _digits(allowance.most(cost), True)
+    return (
+        f"{about} With the kernel itself no clustering costs less, but for rounding, and none costs "
+        f"more by over {_digits(allowance.lost, True)}: this tree between {least} and {most}. The "
+        "lower bound holds for the kernel itself; the price against it is that of the upper end."
+    )
+
 # %% ../nbs/11_price.ipynb #4568d17d
 @dataclass(frozen=True)
 class Run:
@@ -440,6 +589,11 @@ class Run:
     labels: NDArray  # (n,) labels of the points by this tree, or by one grown from it by labels
     binned: bool = False  # whether columns were rounded to bins
     times: int = 1  # how often a mistake may be paid: k - 1 times in a tree grown by labels
+
+
+def _imm_factor(k: int, times: float = 1.0) -> float:
+    "B: what IMM's cuts cost at most, as a multiple of the reference in the features."
+    return float((1 + np.sqrt(2 * k * (k - 1) * times)) ** 2)
 
 
 def _far(far: NDArray, step: Step) -> float:
@@ -498,7 +652,7 @@ def _feature_chain(
             r1, r2 = r1 + 2 * n * delta, r2 + 2 * n * delta
         if not additive:
             parts += _kernel_axis_costs(kernel, axis)[0][1]
-    B, root = (1 + np.sqrt(run.times * 2 * k * (k - 1))) ** 2, np.sqrt(max(C, 0.0))
+    B, root = _imm_factor(k, run.times), np.sqrt(max(C, 0.0))
     again = "" if run.times == 1 else "(k-1)"
     more = " + r" if r1 else ""
     lines = [Line("cost(T)", cost)]
@@ -573,7 +727,7 @@ def _landmark_chain(
         one = max([_far(far, s) / _far(apart, s) for s in run.steps if s.mistakes], default=1.0)
         kappa = one * _quotient(out, away)
         kappa *= run.times
-        worst = (1 + np.sqrt(2 * k * (k - 1) * kappa)) ** 2
+        worst = _imm_factor(k, kappa)
         lines += [
             Line(
                 f"(√Σ costᵢ(C) + √(κ₁{again} Σ t(u)D̃(u)))²",
@@ -652,6 +806,12 @@ def _normal(kernel: Kernel, axes: list[_Axis]) -> bool:
     return all(np.allclose(kernel.diag(a.values[:, None]), 1, rtol=0, atol=1e-9) for a in axes)
 
 
+def _is_kernel(kernel: Kernel, z: NDArray) -> bool:
+    "Whether the kernel of an axis is semidefinite on these values, but for rounding."
+    K = kernel.axis(z)
+    return lowest_eigenvalue((K + K.T) / 2) >= -(len(z) + 10) * EPS * float(np.linalg.norm(K))
+
+
 def _obstacles(gram: Gram, kernel: Kernel, axes: list[_Axis], run: Run) -> list[str]:
     "Why the last lines of the theorem do not hold, if so."
     most, found = max(len(axis.values) for axis in axes), []
@@ -677,6 +837,11 @@ def _obstacles(gram: Gram, kernel: Kernel, axes: list[_Axis], run: Run) -> list[
             "The kernel is not 1 at each point with itself: the theorem does not apply."
         )
     few = [axis.values[:MOST_KNOTS] for axis in axes]
+    if not kernel.semidefinite and (most > MOST_KNOTS or not all(_is_kernel(kernel, z) for z in few)):
+        found.append(
+            "The kernel of an axis is not known to be positive semidefinite: the theorem does not "
+            "apply."
+        )
     if kernel.name == "distance" and any(kernel.axis(z).min() < -1e-12 for z in few):
         found.append("The kernel has negative values: the last lines do not hold.")
     if kernel.name == "taylor" and np.any(run.shift):
@@ -717,8 +882,7 @@ def certify(
     weights, k = np.bincount(rows, count, gram.n), int(label.max()) + 1
     cost, reference = kernel_cost(gram, labels, weights), kernel_cost(gram, label, count, rows)
     low = BOUNDS[bound](gram, k, weights)
-    one = price_of(kernel_cost(gram, np.zeros(gram.n, int), weights), reference)
-    price, lines, whole = price_of(cost, reference), [Line("cost(T)", cost)], False
+    lines, whole = [Line("cost(T)", cost)], False
     base: tuple[Line, ...] = ()
     reasons: list[str] = []
     notes = ["A tree that was not grown from one of Kernel IMM has no worst-case bound."]
@@ -741,53 +905,65 @@ def certify(
             )
             lines = [Line("cost(T)", cost), *lines]
     if bound == "spectral" and gram.n > DENSE_UP_TO and not isinstance(gram, LowRankGram):
-        notes = [*notes, f"The lower bound holds but for a probability of {FAILURE:g}."]
+        notes = [*notes, PROBED]
     if indefinite:
         notes = [*notes, "The kernel is not positive semidefinite: there is no feature space."]
-    missing = gram.missing if isinstance(gram, LowRankGram) else None
-    lost = 0.0 if missing is None else float(weights @ missing)
-    if isinstance(gram, LowRankGram) and kernel.name != "linear" and indefinite:
-        notes, low = (
-            [*notes, "Costs are approximate: nothing is known about the kernel itself."],
-            -np.inf,
-        )
-    elif isinstance(gram, LowRankGram) and kernel.name != "linear":
-        notes = [*notes, _approximate(gram, X, kernel, labels, weights, cost)]
-    noise = gram.precision * float(weights @ np.abs(gram.diag))
-    free = cost == 0 and lost <= noise and not indefinite  # nothing can be cheaper
-    upper = (cost + lost) / low if low > 0 else 1.0 if free else float("inf")
-    proof = _ordered(lines, 10 * X.shape[1] * noise)
-    return Certificate(
-        cost,
-        reference,
-        price,
+    allowance = _allowance(gram, kernel, weights, cost)
+    if isinstance(gram, LowRankGram) and kernel.name != "linear":
+        notes = [*notes, landmark_note(gram.Z.shape[1], cost, allowance)]
+        if allowance.known:
+            notes = [*notes, _sample_note(gram, X, kernel, labels, weights)]
+    scale = float(weights @ np.abs(gram.diag))
+    no_less = cost == 0 and _nothing_less(gram, kernel, weights)
+    proof = _ordered(lines, 10 * X.shape[1] * gram.precision * scale)
+    worst = float("nan")
+    if whole and len(proof) == len(lines):
+        times = proof[-1].value / reference if reference > 0 else X.shape[1] * _imm_factor(k)
+        worst = proof[-1].value + times * allowance.noise  # the reference may cost so much more
+    return sum_up(
+        (cost, reference, kernel_cost(gram, np.zeros(gram.n, int), weights)),
         low,
-        upper,
-        one,
-        normalised_price(price, one),
-        tuple(proof),
-        tuple(reasons[: len(proof) - 1]),
-        base,
-        tuple(notes),
-        proof[-1].value if whole and len(proof) == len(lines) else float("nan"),
+        allowance,
         k,
+        scale=scale,
+        no_less=no_less,
+        proof=tuple(proof),
+        reasons=tuple(reasons[: len(proof) - 1]),
+        base_proof=base,
+        notes=tuple(notes),
+        worst_case=worst,
     )
 
 
-def _approximate(gram: LowRankGram, X, kernel: Kernel, labels, weights, cost: float) -> str:
-    "What the landmarks of a low-rank kernel mean for the costs, in words."
-    lost = 0.0 if gram.missing is None else float(weights @ gram.missing)
+def _allowance(gram: Gram, kernel: Kernel, w: NDArray, cost: float) -> Allowance:
+    "What may lie between the costs of a Gram and those of the kernel itself."
+    if not isinstance(gram, LowRankGram):
+        return Allowance(4 * gram.precision * _size(gram, w) + _noise(gram, w, 0))
+    trace = float(w @ gram.diag)
+    noise = feature_noise(cost, gram.n, gram.Z.shape[1], trace)
+    if kernel.name == "linear":
+        return Allowance(noise, gram.moved * np.sqrt(trace))
+    lost = 0.0 if gram.missing is None else float(w @ gram.missing)
+    return Allowance(noise, gram.moved * np.sqrt(trace + lost), lost, kernel.semidefinite)
+
+
+def _nothing_less(gram: Gram, kernel: Kernel, w: NDArray) -> bool:
+    "Whether no clustering costs less than nothing: the kernel is semidefinite, at least here."
+    if kernel.semidefinite:
+        return True
+    if isinstance(gram, LowRankGram) or gram.n > DENSE_UP_TO:
+        return False
+    lowest = np.linalg.eigvalsh(centred(gram, w) @ np.eye(gram.n))[0]
+    return bool(lowest >= -_noise(gram, w, 0))
+
+
+def _sample_note(gram: LowRankGram, X, kernel: Kernel, labels, weights) -> str:
+    "What a sample of rows says about costs with landmarks and with the kernel itself."
     chance = weights / weights.sum()
     some = np.random.default_rng(0).choice(gram.n, min(gram.n, 1000), p=chance)
     exact = kernel_cost(kernel(X[some]), labels[some])
     share = exact / max(kernel_cost(gram.part(some), labels[some]), 1e-300) - 1
-    return (
-        f"Costs are approximate: {gram.Z.shape[1]} features stand for the kernel. With the kernel "
-        f"itself no clustering costs less, and none costs more by over {lost:.6g}: this tree "
-        f"between {cost:.6g} and {cost + lost:.6g}, and {_percent(share)} more than computed on a "
-        f"sample of {len(some)} rows. The lower bound holds for the kernel itself; the price "
-        "against it is that of the upper end."
-    )
+    return f"On a sample of {len(some)} rows the tree costs {_percent(share)} more than computed."
 
 
 def _kept_by_growth(gram, kernel, items, labels, run, lines, reasons, whole: bool) -> tuple:

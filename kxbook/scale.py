@@ -19,12 +19,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from .estimators import SEMIDEFINITE, _generator, _warn_if_indefinite, importances
+from .estimators import _generator, _warn_if_indefinite, importances
 from kxbook.gram import (
     LowRankGram,
     _tall_product,
     choose_landmarks,
     feature_sums,
+    left_out,
+    nystroem_error,
     nystroem_features,
 )
 from .grow import grow_from
@@ -41,7 +43,17 @@ from kxbook.imm import (
 )
 from .kernel import Kernel, as_kernel
 from .kkmeans import kernel_kmeans
-from .price import Certificate, Line, normalised_price, price_of
+from kxbook.price import (
+    EPS,
+    Allowance,
+    Certificate,
+    Line,
+    feature_bound,
+    feature_noise,
+    landmark_note,
+    price_of,
+    sum_up,
+)
 from .surrogate import axis_features, choose_surrogate
 from .sweep import bin_sums, cost_unit
 from .tree import Tree
@@ -426,7 +438,7 @@ def _to_means(z: NDArray, means: NDArray) -> NDArray:
 
 
 def _norms(z: NDArray) -> NDArray:
-    return np.einsum("ij,ij->i", z, z).astype(float)
+    return np.einsum("ij,ij->i", z, z, dtype=float)
 
 
 def _lloyd_pass(z: NDArray, means: NDArray) -> tuple:
@@ -717,7 +729,7 @@ def _settings(model, pieces: Pieces) -> tuple:
         gamma = _width(pieces.n_features, low, high, variance)
     kernel, rng = as_kernel(name, gamma), _generator(model.random_state)
     model._indefinite = False
-    if not (isinstance(name, str) and name in SEMIDEFINITE):
+    if not kernel.semidefinite:
         some = np.sort(np.random.default_rng(0).choice(pieces.n, min(pieces.n, 300), False))
         found = kernel(pieces.take(some))
         model._indefinite = _warn_if_indefinite(found, kernel.name)
@@ -1030,8 +1042,15 @@ def _no_labels(x: NDArray) -> NDArray:
     return np.zeros(len(x), dtype=np.int32)
 
 
-def _left_out(z: NDArray, x: NDArray, kernel: Kernel) -> float:
-    return float(np.maximum(kernel.diag(np.asarray(x, dtype=float)) - _norms(z), 0).sum())
+def _left_out(z: NDArray, x: NDArray, kernel: Kernel, moved: float) -> tuple:
+    "Sums of K(x, x), ‖z(x)‖² and what lies between them, and whether some row is too long."
+    diag, norms = kernel.diag(np.asarray(x, dtype=float)), _norms(z)
+    lost, sure = left_out(diag, norms, moved)
+    return float(diag.sum()), float(norms.sum()), float(lost.sum()), int(sure == np.inf)
+
+
+def _in_full(z: NDArray) -> float:
+    return float(_norms(z).sum())
 
 
 def certify_pieces(
@@ -1042,38 +1061,37 @@ def certify_pieces(
     if bound != "spectral":
         raise ValueError(f"bound={bound!r} is for few rows in memory. Use 'spectral'.")
     kernel, features, k = model._pieces
-    n = features.pieces.n
-    zeros = features.pieces.each(_no_labels, features.pieces.X)
-    one, mean = _cost_of(features, zeros, 1)
+    pieces, cost = features.pieces, model.cost_
+    one, mean = _cost_of(features, pieces.each(_no_labels, pieces.X), 1)
     scatter = features.run("total", partial(_squares, mean=mean[0]))
-    values = np.linalg.eigvalsh(scatter)[::-1][: k - 1]
-    noise = (
-        (1e-12 if kernel.name == "linear" else 1e-6) * k * (one + n * float((mean**2).sum()))
+    notes = ["The lines of the proof are not computed for data in pieces."]
+    if kernel.name == "linear":
+        norms = features.run("total", _in_full)
+        diag, lost, moved = norms, 0.0, EPS
+    else:
+        moved = nystroem_error(kernel, features.of.keywords["landmarks"], "float32")
+        sums = partial(_left_out, kernel=kernel, moved=moved)
+        diag, norms, lost, wrong = features.run("total", sums, pieces.X)
+        moved = np.inf if wrong else moved
+    allowance = Allowance(
+        feature_noise(cost, pieces.n, len(scatter), norms),
+        moved * np.sqrt(diag),
+        lost,
+        kernel.semidefinite,
     )
-    lower = one - float(np.maximum(values, 0).sum()) - noise
-    lost, notes = 0.0, ["The lines of the proof are not computed for data in pieces."]
     if kernel.name != "linear":
-        lost = features.run("total", partial(_left_out, kernel=kernel), features.pieces.X)
-        notes.append(
-            f"Costs are approximate: {len(mean[0])} features stand for the kernel. With the kernel "
-            f"itself no clustering costs less, and none costs more by over {lost:.6g}, "
-            f"{lost / n:.2g} per row. The lower bound holds for the kernel itself; the price "
-            "against it is that of the upper end."
-        )
-    price, alone = model.price_, price_of(one, model.reference_cost_)
-    upper = 1.0 if model.cost_ == 0 else float("inf")
-    if model._indefinite:
-        notes[1:] = [
-            "Costs are approximate, and the kernel is not positive semidefinite: nothing"
-        ]
-        notes[1] += " is known about the kernel itself."
-        lower = -float("inf")
-    elif lower > 0:
-        upper = (model.cost_ + lost) / lower
-    costs = model.cost_, model.reference_cost_, price, lower, upper, alone
-    line = (Line("cost(T)", model.cost_),)
-    normal = normalised_price(price, alone)
-    return Certificate(*costs, normal, line, (), (), tuple(notes), float("nan"), k)
+        notes.append(landmark_note(len(scatter), cost, allowance))
+    return sum_up(
+        (cost, model.reference_cost_, one),
+        feature_bound(scatter, k, pieces.n, norms),
+        allowance,
+        k,
+        scale=diag,
+        no_less=kernel.semidefinite,
+        proof=(Line("cost(T)", cost),),
+        reasons=(),
+        notes=tuple(notes),
+    )
 
 # %% ../nbs/16_scale.ipynb #3f71e4f2
 def allowance(

@@ -7,6 +7,8 @@ cells of its notebook; "imm.py: text" means the module. It must stand there exac
 the changed cell and then the claim. A change is noticed if an assertion inside the claim fails, and by nothing else: a check that crashes has not understood what it looked at.
 """
 
+import __future__
+
 import argparse
 import ast
 import importlib
@@ -24,6 +26,15 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 SECONDS = 600  # for one change
 MODULE = re.compile(r"(\w+)\.py: ")
+FLAGS = 0  # what "from __future__ import annotations" in an earlier cell means for later ones
+
+
+def compiled(source, name):
+    "Source as code. Later cells keep the __future__ imports of earlier ones; numba keeps nothing on disk, least of all changed code."
+    global FLAGS
+    if re.search(r"^from __future__ import annotations", source, re.M):
+        FLAGS |= __future__.annotations.compiler_flag
+    return compile(re.sub(r"cache=True(, )?", "", source), name, "exec", flags=FLAGS)
 
 
 def code_cells(path):
@@ -78,15 +89,15 @@ def apply(cells, at, old, new, names):
         module = importlib.import_module(f"kxbook.{place}")
         before = dict(vars(module))
         source = Path(module.__file__).read_text(encoding="utf-8").replace(old, new)
-        exec(compile(source, module.__file__, "exec"), vars(module))
+        exec(compiled(source, module.__file__), vars(module))
         for scope in (names, *(vars(m) for name, m in sys.modules.items() if name.startswith("kxbook."))):
             for name, value in list(scope.items()):
                 if name in before and value is before[name] and not name.startswith("__"):
                     scope[name] = vars(module)[name]
     else:
-        exec(compile(changed(cells, place, old, new), f"changed cell {cells[place][0]}", "exec"), names)
+        exec(compiled(changed(cells, place, old, new), f"changed cell {cells[place][0]}"), names)
     if place != at:
-        exec(compile(cells[at][1], f"cell {cells[at][0]}", "exec"), names)
+        exec(compiled(cells[at][1], f"cell {cells[at][0]}"), names)
 
 
 def outcome_of(id, cells, at, old, new, names):
@@ -138,7 +149,7 @@ def run(path, only=()):
                 print(f"{'noticed' if not why else 'MISSED '} {path.stem} {id}: {old!r} -> {new!r}{f' ({why})' if why else ''}", file=sys.stderr, flush=True)
         if not slow[at] or claims_in(source)[0]:
             try:
-                exec(compile(source, f"{path.name}, cell {number}", "exec"), names)
+                exec(compiled(source, f"{path.name}, cell {number}"), names)
             except Exception as e:
                 raise RuntimeError(f"{path.name}, cell {number} fails without any change") from e
     return rows

@@ -230,8 +230,10 @@ def test_certificates_in_pieces_promise_no_more_than_they_know(blobs):
     assert c.price_upper == np.inf and "nothing is known" in " ".join(c.notes)
     Y = np.random.default_rng(0).normal(size=(1000, 2)) * 0.01 + 1000
     few = KernelExpand(1, kernel="quadratic", base="empty", random_state=0).fit(in_pieces(Y, 300))
-    away = ((Y - Y.mean(0)).astype(np.longdouble) ** 2).sum()
-    assert few.certificate().lower_bound <= 4e6 * float(away)  # about ‖x‖² times as much
+    a, b = Y.astype(np.longdouble).T
+    Z = np.column_stack([a**2, b**2, np.sqrt(np.longdouble(2)) * a * b])  # features of the quadratic kernel
+    exact, c = float(((Z - Z.mean(0)) ** 2).sum()), few.certificate()
+    assert 0.9 * exact < c.lower_bound <= exact <= c.price_upper * c.lower_bound
     same_rows = KernelExpand(1, base="empty").fit(in_pieces(np.ones((20, 2)), 7))
     assert same_rows.certificate().price_upper >= 1
 

@@ -1,0 +1,295 @@
+"""Tries to make a certificate say something false: small problems whose optimum is known by enumeration, changed again and again towards where the bounds are tight.
+
+    .venv/bin/python tests/adversary.py --certificates 100000 [--seed 0] [--jobs 2]
+
+A problem is a handful of points, a kernel, a way to store it, a tree. The truth is computed with more digits than the certificate has, in a form in which nothing cancels (squared distances of features, not kernel values), over all partitions.
+What a certificate says in numbers and in words must then be true, up to its `tolerance`. Each problem is changed some times, and a change is kept if it brings lower_bound / optimum, or the price / price_upper, closer to 1 or beyond.
+"""
+
+import argparse
+import re
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelTree, gram, price
+from kxbook.kernel import Kernel, chi2, distance, epsilon, gaussian, hellinger, intersection, laplace, linear, quadratic
+from kxbook.kkmeans import partitions
+from kxbook.scale import in_pieces
+from kxbook.surrogate import SURROGATES
+
+STEPS = 12  # changes of each problem
+LONG = np.longdouble
+
+
+def cubic(X, Y):
+    return (1 + X @ Y.T) ** 3
+
+
+def saddle(X, Y):  # not semidefinite
+    return X[:, :1] * Y[:, :1].T - X[:, -1:] * Y[:, -1:].T * 0.5
+
+
+def box(t):  # not semidefinite: neighbours on each axis
+    return (t <= 1).astype(float)
+
+
+def cauchy(t):
+    return 1 / (1 + t**2)
+
+
+def apart(kernel, X):
+    "Squared distances of the features, (n, n), K(x, x) + K(y, y) - 2 K(x, y), with long digits and without cancellation."
+    X, params = X.astype(LONG), {name: LONG(v) if isinstance(v, float) else v for name, v in kernel.params}
+    x, y = X[:, None], X[None]
+    if kernel.name == "gaussian":
+        return -2 * np.expm1(-params["gamma"] * ((x - y) ** 2).sum(2))
+    if kernel.name == "laplace":
+        return -2 * np.expm1(-params["gamma"] * np.abs(x - y).sum(2))
+    if kernel.name == "linear":
+        return ((x - y) ** 2).sum(2)
+    if kernel.name == "hellinger":
+        return ((np.sqrt(x) - np.sqrt(y)) ** 2).sum(2)
+    if kernel.name == "intersection":
+        return np.abs(x ** params["beta"] - y ** params["beta"]).sum(2)
+    if kernel.name == "chi2":
+        return ((x - y) ** 2 / np.where(x + y > 0, x + y, 1)).sum(2)
+    if kernel.name == "quadratic":
+        square = X[:, :, None] * X[:, None]
+        return ((square[:, None] - square[None]) ** 2).sum((2, 3))
+    if kernel.name == "distance" and params["h"] is cauchy:
+        return -2 * np.expm1(-np.log1p((x - y) ** 2).sum(2))
+    K = kernel.whole(X, X) if kernel.whole and kernel.name != "epsilon" else kernel(X.astype(float)).astype(LONG)
+    return K.diagonal()[:, None] + K.diagonal() - 2 * K
+
+
+@cache
+def pairs_of(n, k):
+    "For every partition of n points into at most k clusters and every pair: 1 / the size of their common cluster, or 0."
+    labels = partitions(n, min(k, n))
+    return np.concatenate([weigh(labels[i : i + 1000]) for i in range(0, len(labels), 1000)])
+
+
+def weigh(labels):
+    i, j = np.triu_indices(labels.shape[1], 1)
+    same = labels[:, :, None] == labels[:, None]
+    return np.where(same[:, i, j], 1 / same.sum(2)[:, i].astype(LONG), LONG(0))
+
+
+def truth(kernel, X, labels, k):
+    "Cost of the labels, and of the best clustering."
+    D = apart(kernel, X)[np.triu_indices(len(X), 1)]
+    return (weigh(labels[None]) @ D)[0], (pairs_of(len(X), k) @ D).min()
+
+
+@dataclass
+class Problem:
+    X: np.ndarray  # (n, d) points
+    kernel: Kernel
+    k: int
+    labels: np.ndarray | None  # reference, or None for kernel k-means
+    how: str  # dense, streamed, single, probes, nystroem, nystroem single, pieces, dask
+    model: str
+    bound: str = "spectral"
+    landmarks: np.ndarray = field(default_factory=lambda: np.zeros((0, 1)))
+
+
+HOW = ["dense"] * 4 + ["streamed", "single", "probes"] * 2 + ["nystroem"] * 6 + ["nystroem single"] * 2 + ["pieces"] * 2
+MODELS = ["imm"] * 4 + ["exkmc"] * 4 + ["expand"] * 2 + ["tree"]
+
+
+def landmarks_for(X, rng):
+    "Few, nearly equal, useless or all of them."
+    n, d = X.shape
+    L = X[rng.integers(0, n, size=rng.integers(1, 6))]
+    kind = rng.integers(0, 5)
+    if kind == 0:
+        L = np.vstack([L, L[:1] + 10.0 ** rng.integers(-12, -1) * rng.normal(size=d)])
+    elif kind == 1:
+        L = np.vstack([L, 100 * np.abs(rng.normal(size=(1, d)))])
+    elif kind == 2:
+        L = np.abs(rng.normal(size=(rng.integers(1, 5), d)))
+    elif kind == 3:
+        L = X
+    return np.abs(L) if (X >= 0).all() else L
+
+
+def draw(rng):
+    "A problem at random."
+    n, d, k = int(rng.integers(2, 10)), int(rng.integers(1, 4)), int(rng.integers(1, 5))
+    k = min(k, n)
+    X = [rng.normal(size=(n, d)), rng.integers(0, 4, size=(n, d)).astype(float), rng.integers(0, 3, size=(n, 1)) * 10.0 + rng.normal(size=(n, d)) * 10.0 ** rng.integers(-6, 1)][rng.integers(3)]
+    X = X * 10.0 ** rng.integers(-3, 3) + (10.0 ** rng.integers(0, 9) if rng.random() < 0.25 else 0)
+    if rng.random() < 0.3:
+        X[rng.integers(n)] = X[rng.integers(n)]
+    gamma = float(10.0 ** rng.uniform(-6, 2))
+    kernel = [gaussian(gamma), laplace(gamma), linear(), hellinger(), intersection(float(rng.choice([1.0, 0.5, 2.0]))), chi2(), quadratic()]
+    kernel += [gaussian(gamma), laplace(gamma), distance(cauchy), distance(box), epsilon(float(10.0 ** rng.uniform(-1, 1))), Kernel("cubic", whole=cubic), Kernel("saddle", whole=saddle)]
+    kernel = kernel[rng.integers(len(kernel))]
+    X = np.abs(X) if kernel.nonnegative or rng.random() < 0.5 else X
+    labels = None if rng.random() < 0.1 else rng.permutation(np.r_[np.arange(k), rng.integers(0, k, size=n - k)])
+    how = "dask" if rng.random() < 0.003 else HOW[rng.integers(len(HOW))]
+    bound = "relaxed" if rng.random() < 0.1 and how not in ("pieces", "dask") else "spectral"
+    return Problem(X, kernel, k, labels, how, MODELS[rng.integers(len(MODELS))], bound, landmarks_for(X, rng))
+
+
+def change(problem, rng):
+    "The problem with something else."
+    X, kind = problem.X.copy(), rng.integers(0, 8)
+    n, d = X.shape
+    if kind <= 2:  # a coordinate, by a little or a lot
+        i, j = rng.integers(n), rng.integers(d)
+        X[i, j] += rng.normal() * 10.0 ** rng.integers(-9, 1) * max(np.abs(X).max(), 1e-3)
+    elif kind == 3:
+        X[rng.integers(n)] = X[rng.integers(n)]
+    elif kind == 4:
+        i, j = rng.integers(n, size=2)
+        X[i] = X[j] + rng.normal(size=d) * 10.0 ** rng.integers(-9, -2) * max(np.abs(X).max(), 1e-3)
+    elif kind == 5:
+        X = X * 10.0 ** rng.uniform(-1, 1)
+    elif kind == 6:
+        return replace(problem, landmarks=landmarks_for(X, rng))
+    elif problem.labels is not None:
+        labels = problem.labels.copy()
+        i, j = rng.integers(n, size=2)
+        labels[[i, j]] = labels[[j, i]]
+        return replace(problem, labels=labels)
+    return replace(problem, X=np.abs(X) if problem.kernel.nonnegative else X)
+
+
+def fitted(problem):
+    "The estimator of a problem."
+    name, kernel = problem.model, problem.kernel
+    if kernel.name == "linear" and name == "imm":
+        return IMM(problem.k, random_state=0)
+    options = dict(kernel=kernel, random_state=0)
+    if problem.how.startswith(("nystroem", "pieces", "dask")):
+        options |= dict(gram="nystroem", rank=problem.landmarks)
+    elif problem.how == "streamed":
+        options |= dict(gram="streamed")
+    if name == "imm" and kernel.name in SURROGATES:
+        return KernelIMM(problem.k, surrogate=SURROGATES[kernel.name][len(problem.X) % len(SURROGATES[kernel.name])], **options)
+    if name == "tree" and not problem.how.startswith(("pieces", "dask")):
+        return KernelTree(problem.k, max_leaves=problem.k, **options)
+    make = KernelExpand if name == "expand" else KernelExKMC
+    return make(problem.k, base="empty", max_leaves=problem.k, **options)
+
+
+def certificate(problem):
+    "What is certified, and the tree's labels; None where the fit refuses the data."
+    X, data = problem.X, problem.X
+    if problem.how == "pieces":
+        data = in_pieces(X, 3)
+    elif problem.how == "dask":
+        import dask.array as da
+
+        data = da.from_array(X, chunks=(4, -1))
+    old = gram.FLOAT64_UP_TO, price.DENSE_UP_TO
+    gram.FLOAT64_UP_TO = 0 if problem.how == "nystroem single" else old[0]
+    price.DENSE_UP_TO = 0 if problem.how == "probes" else old[1]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                model = fitted(problem).fit(data, reference_labels=problem.labels)
+            except ValueError as e:
+                if re.search("finite|close to zero|Rescale|surrogate|too large|too small|Features|features", str(e)):
+                    return None
+                raise
+            labels = np.asarray(model.labels_)
+            if problem.how == "single":
+                items = np.arange(len(X)), np.asarray(model.reference_labels_), np.ones(len(X))
+                return price.certify(gram.StreamedGram(problem.kernel, X, "float32"), X, problem.kernel, items, labels, bound=problem.bound), labels
+            return model.certificate(bound=problem.bound), labels
+    finally:
+        gram.FLOAT64_UP_TO, price.DENSE_UP_TO = old
+
+
+def said(c):
+    "The numbers that the words of a certificate claim: (optimum at least, price at most, cost at least, cost at most)."
+    text = " ".join([c.words(), *c.notes])
+    number = r"(-?[\d.]+(?:e[+-]?\d+)?|inf|nan)"
+    low = re.search(rf"none costs less than {number}\.(?: |$)", text)
+    share = re.search(rf"cost at most (?:less than )?{number}(?: times as much, or {number})?%? more", text)
+    both = re.search(rf"this tree between {number} and {number}\. ", text)
+    upper = 1 + float(share[2] or share[1]) / 100 if share else np.inf
+    if "They cost nothing" in text:
+        upper = 1.0
+    return float(low[1]) if low else -np.inf, upper, *((float(both[1]), float(both[2])) if both else (-np.inf, np.inf))
+
+
+def faults(problem, c, labels):
+    "What the certificate says that is not true; and how close to the truth it comes."
+    cost, best = truth(problem.kernel, problem.X, labels, c.n_clusters)
+    t, found = LONG(c.tolerance), []
+    low, share, least, most = said(c)
+    for name, bound in (("lower_bound", c.lower_bound), ("the words on the lower bound", low)):
+        if bound > best + t:
+            found.append(f"{name} is {bound}, the optimum {best}")
+    for name, bound in (("price_upper", c.price_upper), ("the words on the price", share)):
+        if np.isfinite(bound) and cost > LONG(bound) * best + t:
+            found.append(f"{name} is {bound}, cost {cost}, optimum {best}")
+    if not least - t <= cost <= most + t:
+        found.append(f"the words say a cost of {least} to {most}, it is {cost}")
+    if c.cost > 0 and c.tolerance > 1e-9 * c.cost:
+        found.append(f"tolerance {c.tolerance} for a cost of {c.cost}")
+    if np.isfinite(c.worst_case) and cost > c.worst_case * (1 + 1e-9) + t:
+        found.append(f"worst case {c.worst_case}, cost {cost}")
+    if "holds for the kernel itself" in " ".join(c.notes) and not problem.kernel.semidefinite:
+        found.append("the notes promise a bound for a kernel that may have none")
+    tight = max(c.lower_bound / best if best > 0 else 0.0, cost / (LONG(c.price_upper) * best) if best > 0 and np.isfinite(c.price_upper) else 0.0)
+    return found, float(tight)
+
+
+def attack(seed, certificates):
+    "Problems and their changes until so many certificates were seen; how many, faults, and how tight they were."
+    rng, seen, wrong, tight, by = np.random.default_rng(seed), 0, [], [], {}
+    with threadpool_limits(1):  # nothing here is large enough for two
+        while seen < certificates:
+            problem, best = draw(rng), -1.0
+            for _ in range(STEPS):
+                other = problem if best < 0 else change(problem, rng)
+                result = certificate(other)
+                if result is None:
+                    best = max(best, 0.0)
+                    continue
+                seen += 1
+                found, score = faults(other, *result)
+                if found:
+                    wrong.append((found, other))
+                by[other.how] = by.get(other.how, 0) + 1
+                if score >= best:
+                    problem, best = other, score
+            tight.append(best)
+    return seen, wrong, tight, by
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--certificates", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+    size = min(2000, -(-args.certificates // args.jobs))
+    seeds = range(args.seed, args.seed + -(-args.certificates // size))
+    total, wrong, tight, by = 0, [], [], {}
+    with ProcessPoolExecutor(args.jobs) as pool:
+        for seen, bad, close, ways in pool.map(attack, seeds, [size] * len(seeds)):
+            total, wrong, tight = total + seen, wrong + bad, tight + close
+            by = {how: by.get(how, 0) + ways.get(how, 0) for how in by | ways}
+            print(f"{total} certificates, {len(wrong)} false", flush=True)
+    for found, problem in wrong[:20]:
+        print(*found, problem, sep="\n  ")
+    print(", ".join(f"{number} {how}" for how, number in sorted(by.items())))
+    print(f"within 1% of the truth: {np.mean(np.array(tight) > 0.99):.0%} of the problems, within 1e-6: {np.mean(np.array(tight) > 1 - 1e-6):.0%}")
+    print(f"{total} certificates, {len(wrong)} false")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
