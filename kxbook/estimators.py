@@ -828,9 +828,11 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         if hasattr(self, "_pieces"):
             return import_module(PIECES).certify_pieces(self, bound)
         kernel, points = self._kernel, self._points
-        whole = self._features is None or kernel.name == "linear"
+        features = None if kernel.name == "linear" else self._features
         gram = (
-            as_gram(kernel, points, self._how) if whole else nystroem_gram(points, self._features)
+            as_gram(kernel, points, self._how)
+            if features is None
+            else nystroem_gram(points, features)
         )
         run = None
         if self._base is not None:
