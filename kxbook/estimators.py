@@ -44,6 +44,7 @@ from .imm import axis_shifts, kernel_imm
 from .kernel import KERNELS, Kernel, as_kernel, linear, lowest_eigenvalue, scale_gamma
 from .kkmeans import INITS, Clustering, kernel_kmeans, nearest
 from .price import Certificate, Run, certify, kernel_cost, price_of
+from .rigorous import rigorous_certificate, verify
 from .surrogate import choose_surrogate, taylor_order
 from .tree import Tree
 
@@ -810,7 +811,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
             x = self._rows(x)
         return self.tree_.explain(x, self._names())
 
-    def certificate(self, bound="spectral") -> Certificate:
+    def certificate(self, bound="spectral", *, rigorous=False) -> Certificate:
         """How good the tree is: its price, a bound that no clustering beats, and a proof.
 
         Parameters
@@ -818,6 +819,10 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         bound : {"spectral", "relaxed"}, default="spectral"
             The lower bound on the cost of any clustering: by eigenvalues, or by a relaxation
             that is tighter and takes longer, for at most 1000 distinct rows.
+        rigorous : bool, default=False
+            Whether costs, prices and the lower bound are verified by interval arithmetic, from
+            the digits of X on, so that no rounding can make them wrong. For at most 1000 distinct
+            rows and kernels of the package that are positive semidefinite; needs python-flint.
 
         Returns
         -------
@@ -826,11 +831,16 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if hasattr(self, "_pieces"):
+            if rigorous:
+                raise ValueError("rigorous=True needs all rows in memory. Fit a sample of rows.")
             return import_module(PIECES).certify_pieces(self, bound)
         kernel, points = self._kernel, self._points
-        features = None if kernel.name == "linear" else self._features
+        known = None
+        if rigorous:  # first: whatever is refused is refused before anything takes time
+            known = verify(kernel, points, self._items, self.tree_.predict(points), bound)
+        features = None if kernel.name == "linear" or rigorous else self._features
         gram = (
-            as_gram(kernel, points, self._how)
+            as_gram(kernel, points, "auto" if rigorous else self._how)
             if features is None
             else nystroem_gram(points, features)
         )
@@ -840,7 +850,8 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
             run = Run(surrogate, order, shift, steps, tree.predict(points), binned)
         found = self.tree_.predict(points)
         options = dict(run=run, grown=self._grown, bound=bound, indefinite=self._indefinite)
-        return certify(gram, points, kernel, self._items, found, **options)
+        ordinary = certify(gram, points, kernel, self._items, found, **options)
+        return ordinary if known is None else rigorous_certificate(ordinary, known)
 
     def export_text(self, feature_names=None) -> str:
         """The tree as indented text.

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cache
 from html import escape
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import lgamma
 from typing import NamedTuple
 
@@ -37,9 +37,9 @@ from .tree import LEAF, Tree, build_tree
 
 # %% auto #0
 __all__ = ['FAILURE', 'PROBED', 'PROBES', 'PASSES', 'EPS', 'RELAXED_UP_TO', 'TOLERANCE', 'BOUNDS', 'AXIS_UP_TO', 'BEST_UP_TO',
-           'kernel_cost', 'price_of', 'normalised_price', 'feature_bound', 'spectral_bound', 'relaxed_bound', 'Line',
-           'Certificate', 'Allowance', 'feature_noise', 'sum_up', 'landmark_note', 'Run', 'certify', 'optimal_cut',
-           'best_tree']
+           'kernel_cost', 'price_of', 'normalised_price', 'feature_bound', 'spectral_bound', 'relaxed_matrix',
+           'relaxed_bound', 'Line', 'Certificate', 'Allowance', 'feature_noise', 'sum_up', 'landmark_note', 'Run',
+           'certify', 'optimal_cut', 'best_tree']
 
 # %% ../nbs/11_price.ipynb #5bb75f39
 def _as_gram(K: ArrayLike | Gram) -> Gram:
@@ -251,41 +251,16 @@ def spectral_bound(
 RELAXED_UP_TO = 1000  # points for which the relaxation is affordable: n² / 2 unknowns
 
 
-def relaxed_bound(
-    K: ArrayLike | Gram,  # kernel matrix, or a Gram
-    k: int,  # number of clusters
-    weights: ArrayLike | None = None,  # (n,) weights of the points; 1 by default
-    *,
-    max_iter: int = 50,  # steps of the solver: more are tighter
-) -> float:
-    "A tighter bound than `spectral_bound`, by a semidefinite relaxation; for small data."
-    gram = _as_gram(K)
-    n, w = gram.n, _weights(weights, gram.n)
-    if k < 1:
-        raise ValueError(f"The 'k' parameter must be at least 1. Got {k}.")
-    if n > RELAXED_UP_TO:
-        raise ValueError(
-            f"The relaxation is for at most {RELAXED_UP_TO} points. Got {n}. "
-            "Use spectral_bound."
-        )
-    root = np.sqrt(w)
-    if isinstance(gram, LowRankGram):  # its products may be in single precision
-        K = gram.Z.astype(float) @ gram.Z.T.astype(float)
-    else:
-        K = gram.times(np.eye(n))
-    A, unit = root[:, None] * K * root, root / np.linalg.norm(root)
-    A = (A + A.T) / 2
-    k, trace, (i, j) = min(k, n), np.trace(A), np.triu_indices(n)
-    scale, twice = max(trace, np.finfo(float).tiny) / n, np.where(i == j, 1.0, 2.0)
+def _relaxation(gram: Gram, k: int, w: NDArray) -> tuple[NDArray, Callable, tuple]:
+    "The weighted matrix A; its ν with an added N, and the slope; places of the entries of N."
+    n, root = gram.n, np.sqrt(w)
+    Z = gram.Z.astype(float) if isinstance(gram, LowRankGram) else None  # it may be in float32
+    K = gram.times(np.eye(n)) if Z is None else Z @ Z.T
+    A, unit, (i, j) = root[:, None] * K * root, root / np.linalg.norm(root), np.triu_indices(n)
+    A, twice = (A + A.T) / 2, np.where(i == j, 1.0, 2.0)
 
-    def with_added(x: NDArray) -> NDArray:
-        B = A.copy()
-        B[i, j] += scale * x
-        B[j, i] = B[i, j]
-        return B
-
-    def value(x: NDArray) -> tuple[float, NDArray]:
-        B = with_added(x)
+    def value(N: NDArray) -> tuple[float, NDArray]:
+        B = A + N
         H = B - np.outer(B @ unit, unit)
         H -= np.outer(unit, unit @ H)
         H = (H + H.T) / 2
@@ -297,18 +272,67 @@ def relaxed_bound(
         top = vectors[:, 1:][:, up]
         Z = np.outer(unit, unit) + top @ top.T
         nu = unit @ B @ unit + values[1:][up].sum()
-        return float(nu) / scale, Z[i, j] * twice
+        return float(nu), Z[i, j] * twice
 
+    return A, value, (i, j)
+
+
+def _symmetric(x: NDArray, places: tuple, n: int) -> NDArray:
+    "A symmetric matrix, from the entries on and above its diagonal."
+    N = np.zeros((n, n))
+    N[places] = x
+    N[places[::-1]] = x
+    return N
+
+
+def relaxed_matrix(
+    K: ArrayLike | Gram,  # kernel matrix, or a Gram
+    k: int,  # number of clusters
+    weights: ArrayLike | None = None,  # (n,) weights of the points; 1 by default
+    *,
+    max_iter: int = 50,  # steps of the solver: more are tighter
+) -> NDArray:
+    "N, (n, n), with no negative entries, for which the bound of the relaxation is good."
+    gram = _as_gram(K)
+    n, w = gram.n, _weights(weights, gram.n)
+    if k < 1:
+        raise ValueError(f"The 'k' parameter must be at least 1. Got {k}.")
+    if n > RELAXED_UP_TO:
+        raise ValueError(
+            f"The relaxation is for at most {RELAXED_UP_TO} points. Got {n}. "
+            "Use spectral_bound."
+        )
+    A, value, places = _relaxation(gram, min(k, n), w)
+    scale = max(np.trace(A), np.finfo(float).tiny) / n
+
+    def scaled(x: NDArray) -> tuple[float, NDArray]:
+        nu, slope = value(_symmetric(scale * x, places, n))
+        return nu / scale, slope
+
+    m = len(places[0])
     options = dict(maxiter=max_iter, maxfun=2 * max_iter)
-    bounds = [(0, None)] * len(i)
-    found = minimize(
-        value, np.zeros(len(i)), jac=True, method="L-BFGS-B", bounds=bounds, options=options
-    )
-    bounds_at = []
-    for x in (np.maximum(found.x, 0), np.zeros(len(i))):
-        rounding = (k + 4) * (n + 10) * EPS * float(np.linalg.norm(with_added(x)))
-        bounds_at.append(float(trace - scale * value(x)[0]) - rounding)
-    return max(bounds_at) - _noise(gram, w, k)
+    method = dict(jac=True, method="L-BFGS-B", bounds=[(0, None)] * m, options=options)
+    found = minimize(scaled, np.zeros(m), **method)
+    return _symmetric(scale * np.maximum(found.x, 0), places, n)
+
+
+def relaxed_bound(
+    K: ArrayLike | Gram,  # kernel matrix, or a Gram
+    k: int,  # number of clusters
+    weights: ArrayLike | None = None,  # (n,) weights of the points; 1 by default
+    *,
+    max_iter: int = 50,  # steps of the solver: more are tighter
+) -> float:
+    "A tighter bound than `spectral_bound`, by a semidefinite relaxation; for small data."
+    gram = _as_gram(K)
+    n, w = gram.n, _weights(weights, gram.n)
+    best = relaxed_matrix(gram, k, w, max_iter=max_iter)
+    A, value, _ = _relaxation(gram, min(k, n), w)
+    found = []
+    for N in (best, np.zeros((n, n))):
+        rounding = (k + 4) * (n + 10) * EPS * float(np.linalg.norm(A + N))
+        found.append(float(np.trace(A) - value(N)[0]) - rounding)
+    return max(found) - _noise(gram, w, k)
 
 # %% ../nbs/11_price.ipynb #13bb38f0
 class _Axis(NamedTuple):
