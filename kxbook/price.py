@@ -303,7 +303,7 @@ def relaxed_matrix(
             "Use spectral_bound."
         )
     A, value, places = _relaxation(gram, min(k, n), w)
-    scale = max(np.trace(A), np.finfo(float).tiny) / n
+    scale = max(np.trace(A), float(np.linalg.norm(A)), np.finfo(float).tiny) / n
 
     def scaled(x: NDArray) -> tuple[float, NDArray]:
         nu, slope = value(_symmetric(scale * x, places, n))

@@ -242,7 +242,9 @@ def faults(problem, c, labels):
         found.append(f"worst case {c.worst_case}, cost {cost}")
     if "holds for the kernel itself" in " ".join(c.notes) and not problem.kernel.semidefinite:
         found.append("the notes promise a bound for a kernel that may have none")
-    tight = max(c.lower_bound / best if best > 0 else 0.0, cost / (LONG(c.price_upper) * best) if best > 0 and np.isfinite(c.price_upper) else 0.0)
+    tight = 0.0
+    if best > 0:
+        tight = max(c.lower_bound / (best + t), (cost - t) / (LONG(c.price_upper) * best) if np.isfinite(c.price_upper) else 0.0)
     return found, float(tight)
 
 
