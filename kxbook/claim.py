@@ -254,6 +254,8 @@ def _faults(s: Statement, ledger: Ledger) -> Iterator[str]:
         and not s.id.startswith("rem-erratum-")
     ):
         yield f"{s.id} has no proof"
+    if s.kind and s.kind != "cited" and not s.breaks:
+        yield f"the claim of {s.id} names no change that it would notice"
     for missing in sorted((s.needs | s.uses) - set(known)):
         yield f"{s.id} refers to {missing}, which is not stated anywhere"
     if s.kind and s.uses != rests_on:

@@ -396,7 +396,8 @@ def nystroem_error(
     "How far rounding moves the features of x at most, as a share of √K(x, x)."
     R, r = nystroem_root(kernel, landmarks), len(landmarks)
     entry = FOLD_ERROR if kernel.name == "gaussian" else entry_error(landmarks.shape[1])
-    product = entry * np.linalg.norm(R, 2) + r * np.finfo(float).eps * np.linalg.norm(R)
+    longest = np.sqrt((R**2).sum(0).max())  # the norm of R, whose columns are orthogonal
+    product = entry * longest + r * np.finfo(float).eps * np.linalg.norm(R)
     norm = np.sqrt(np.abs(kernel.diag(landmarks)).sum())
     return float(product * norm + np.finfo(dtype).eps)
 

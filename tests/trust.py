@@ -1,6 +1,8 @@
 """How far is it tested? What takes too long for every change, with the counts it ends in: `make trust`, or one part of it, `make trust ONLY=fuzz`.
 
     checks      scikit-learn's own checks of all estimators                    seconds
+    claims      changes that make statements false, and that claims notice     half an hour
+    certificates  an adversary that looks for a false certificate              half an hour
     properties  the long profile of test_properties.py                        an hour
     fuzz        a million changed inputs for what reads                       minutes
     mutants     changes of the code that some test should notice              hours
@@ -55,6 +57,22 @@ def checks():
     text = run("python -m pytest -v tests/test_estimators.py -k scikit_learn_checks")
     names = re.findall(r"PASSED tests/test_estimators.py::test_scikit_learn_checks\[(\w+)\(", text)
     return [{"estimator": name, "checks passed": names.count(name)} for name in dict.fromkeys(sorted(names))]
+
+
+def claims():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "claims.json"
+        run(f"python tests/claims.py --outcome {path}")
+        rows = json.loads(path.read_text(encoding="utf-8"))
+    books = {row["notebook"]: [other for other in rows if other["notebook"] == row["notebook"]] for row in rows}
+    return [{"chapter": name, "statements": len({r["id"] for r in some}), "changes": len(some), "noticed": sum(not r["why not"] for r in some)} for name, some in books.items()]
+
+
+def certificates():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "certificates.json"
+        run(f"python tests/adversary.py --certificates 100000 --seed {date.today():%Y%m%d} --outcome {path}")
+        return json.loads(path.read_text(encoding="utf-8"))
 
 
 def properties():
@@ -112,7 +130,7 @@ def matrix():
         return json.loads(path.read_text(encoding="utf-8"))
 
 
-PARTS = {part.__name__: part for part in (checks, properties, fuzz, mutants, strangers, coverage, matrix)}
+PARTS = {part.__name__: part for part in (checks, claims, certificates, properties, fuzz, mutants, strangers, coverage, matrix)}
 
 
 def main(names):
