@@ -43,7 +43,7 @@ from .grow import CUTS, EXACT_UP_TO, check_bins, grow
 from .imm import axis_shifts, kernel_imm
 from .kernel import KERNELS, Kernel, as_kernel, linear, lowest_eigenvalue, scale_gamma
 from .kkmeans import INITS, Clustering, kernel_kmeans, nearest
-from .price import Certificate, Run, certify, kernel_cost, price_of
+from .price import BOUNDS, Certificate, Run, certify, kernel_cost, price_of
 from .rigorous import rigorous_certificate, verify
 from .surrogate import choose_surrogate, taylor_order
 from .tree import Tree
@@ -820,9 +820,10 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
             The lower bound on the cost of any clustering: by eigenvalues, or by a relaxation
             that is tighter and takes longer, for at most 1000 distinct rows.
         rigorous : bool, default=False
-            Whether costs, prices and the lower bound are verified by interval arithmetic, from
-            the digits of X on, so that no rounding can make them wrong. For at most 1000 distinct
-            rows and kernels of the package that are positive semidefinite; needs python-flint.
+            Whether costs, the lower bound and the price above it are verified by interval
+            arithmetic, from the digits of X on, so that no rounding can make them wrong. For at
+            most 1000 distinct rows and kernels of the package that are positive semidefinite;
+            needs python-flint.
 
         Returns
         -------
@@ -836,7 +837,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
             return import_module(PIECES).certify_pieces(self, bound)
         kernel, points = self._kernel, self._points
         known = None
-        if rigorous:  # first: whatever is refused is refused before anything takes time
+        if rigorous and bound in BOUNDS:  # first: whatever is refused is refused before anything takes time
             known = verify(kernel, points, self._items, self.tree_.predict(points), bound)
         features = None if kernel.name == "linear" or rigorous else self._features
         gram = (

@@ -22,9 +22,9 @@ from .kernel import Kernel, check_points
 
 # %% auto #0
 __all__ = ['one_blas_thread', 'PRECISION', 'KEPT', 'FOLD_ERROR', 'POOL', 'MOST_LANDMARKS', 'GRAMS', 'DENSE_UP_TO',
-           'FLOAT64_UP_TO', 'cluster_norms', 'sq_dists', 'dist_errors', 'Gram', 'DenseGram', 'entry_error',
-           'StreamedGram', 'nystroem_root', 'nystroem_features', 'nystroem_error', 'feature_sums', 'LowRankGram',
-           'choose_landmarks', 'nystroem_gram', 'left_out', 'as_gram']
+           'FLOAT64_UP_TO', 'SMALLEST', 'LARGEST', 'cluster_norms', 'sq_dists', 'dist_errors', 'Gram', 'DenseGram',
+           'entry_error', 'StreamedGram', 'nystroem_root', 'nystroem_features', 'nystroem_error', 'feature_sums',
+           'LowRankGram', 'choose_landmarks', 'nystroem_gram', 'left_out', 'refuse_extremes', 'feature_type', 'as_gram']
 
 # %% ../nbs/03_gram.ipynb #10c264fd
 def cluster_norms(
@@ -292,6 +292,8 @@ class StreamedGram(Gram):
         self.kernel, self.X = kernel, kernel.check(X)
         self.dtype, self.block = np.dtype(dtype), block
         self.n, self.diag = len(self.X), kernel.diag(self.X)
+        if not 1e-30 < np.abs(self.diag).max() < 1e30:  # beyond what single precision reaches
+            self.dtype = np.dtype(float)
         found = _folds(kernel, self.X, self.dtype, self.X.mean(0))
         fast, self.dtype, self.precision, self.error = found
         if self.dtype == np.float32:  # blocks are summed in single precision
@@ -395,7 +397,8 @@ def nystroem_error(
 ) -> float:
     "How far rounding moves the features of x at most, as a share of √K(x, x)."
     R, r = nystroem_root(kernel, landmarks), len(landmarks)
-    entry = FOLD_ERROR if kernel.name == "gaussian" else entry_error(landmarks.shape[1])
+    folded = FOLD_ERROR if kernel.name == "gaussian" else 0.0
+    entry = max(folded, entry_error(landmarks.shape[1]))
     longest = np.sqrt((R**2).sum(0).max())  # the norm of R, whose columns are orthogonal
     product = entry * longest + r * np.finfo(float).eps * np.linalg.norm(R)
     norm = np.sqrt(np.abs(kernel.diag(landmarks)).sum())
@@ -569,7 +572,8 @@ def left_out(
 ) -> tuple[NDArray, float]:
     "What features leave out of K(x, x), at most; how far they moved, infinite if too long."
     wrong = bool((norms > (1 + moved) ** 2 * diag).any())  # no features of this kernel are
-    return np.maximum(diag - norms + 2 * moved * diag, 0), np.inf if wrong else moved
+    most = np.maximum(diag - norms + 2 * moved * (1 + moved) * diag, 0)
+    return most, np.inf if wrong else moved
 
 
 def _centre(X: NDArray) -> NDArray:
@@ -577,20 +581,37 @@ def _centre(X: NDArray) -> NDArray:
     return np.clip(X.mean(0), X.min(0), X.max(0))
 
 
-def _refuse_extremes(kernel: Kernel, X: NDArray) -> None:
+SMALLEST, LARGEST = 1e-290, 1e280  # kernel values with room for sums, squares and digits
+
+
+def refuse_extremes(
+    kernel: Kernel,  # the kernel
+    X: NDArray,  # (n, d) points, or two corners between which they lie
+) -> None:
     "Refuse data on which a kernel has no digits left, or its sums and distances no room."
     if kernel.name in ("gaussian", "laplace"):
+        if kernel.gamma is not None and kernel.gamma < 1e-300:  # distances would be infinite
+            raise ValueError(
+                f"gamma={kernel.gamma:.3g} of the kernel {kernel.name} is too small. Rescale X."
+            )
         return
     with np.errstate(over="ignore", invalid="ignore"):
         away = X - _centre(X) if kernel.name == "linear" else X
         largest = np.abs(kernel.diag(away)).max()
-    if not largest < np.finfo(float).max / (8 * len(X)):
+    if not largest < LARGEST:
         raise ValueError(f"The kernel {kernel.name} is not finite on this data. Rescale X.")
     of_values = kernel.combine == "sum" or kernel.name == "quadratic"
-    if of_values and away.any() and largest < 1e-290:
+    if of_values and away.any() and largest < SMALLEST:
         raise ValueError(
             f"The kernel {kernel.name} is too close to zero on this data. Rescale X."
         )
+
+
+def feature_type(
+    largest: float,  # of the values K(x, x)
+) -> str:
+    "The type in which features of many rows are kept: the short one, if it reaches so far."
+    return "float32" if 1e-30 < largest < 1e30 else "float64"
 
 
 def as_gram(
@@ -608,19 +629,21 @@ def as_gram(
             f"The 'gram' parameter must be a str among {sorted(GRAMS)}. Got {how!r} instead."
         )
     X = kernel.check(X)
-    _refuse_extremes(kernel, X)
+    refuse_extremes(kernel, X)
     if kernel.name == "linear":
         shift = _centre(X)
         eps = float(np.finfo(float).eps)
         return LowRankGram(X - shift, partial(_shifted, shift=shift), moved=eps)
     if how == "dense" or how == "auto" and len(X) <= DENSE_UP_TO:
         if kernel.name != "gaussian":
-            return DenseGram(kernel(X), kernel, X, error=entry_error(X.shape[1]))
+            K = kernel(X)
+            return DenseGram((K + K.T) / 2, kernel, X, error=entry_error(X.shape[1]))
         blocks = StreamedGram(kernel, X)
         return DenseGram(blocks.matrix(), kernel, X, blocks.precision, blocks.error)
     if how.startswith("nystroem"):
         landmarks = choose_landmarks(kernel, X, rank, how == "nystroem++", rng)
-        kept = "float64" if len(X) <= FLOAT64_UP_TO else "float32"
+        many = len(X) > FLOAT64_UP_TO
+        kept = feature_type(float(np.abs(kernel.diag(X)).max())) if many else "float64"
         return nystroem_gram(
             X, partial(nystroem_features, kernel, landmarks=landmarks, dtype=kept)
         )

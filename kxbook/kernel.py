@@ -17,7 +17,8 @@ from scipy.linalg import eigvalsh
 
 # %% auto #0
 __all__ = ['KERNELS', 'lowest_eigenvalue', 'is_psd', 'Kernel', 'check_points', 'gaussian', 'laplace', 'distance', 'taylor',
-           'linear', 'hellinger', 'intersection', 'chi2', 'quadratic', 'epsilon', 'scale_gamma', 'as_kernel']
+           'linear', 'hellinger', 'intersection', 'chi2', 'quadratic', 'epsilon', 'is_formula', 'scale_gamma',
+           'as_kernel']
 
 # %% ../nbs/02_kernel.ipynb #95cd4d2f
 def lowest_eigenvalue(
@@ -350,6 +351,14 @@ KERNELS: dict[str, Callable[..., Kernel]] = {  # what a kernel can be called
     "quadratic": quadratic,
     "epsilon": epsilon,
 }
+
+
+def is_formula(
+    kernel: Kernel,  # any kernel
+) -> bool:
+    "Whether it is a kernel of the book that is known by its formula, and semidefinite."
+    make = KERNELS.get(kernel.name)
+    return make is not None and kernel.semidefinite and kernel == make(**dict(kernel.params))
 
 # %% ../nbs/02_kernel.ipynb #26103268
 def scale_gamma(

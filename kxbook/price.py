@@ -30,16 +30,16 @@ from kxbook.gram import (
     sq_dists,
 )
 from .imm import Step, encode
-from .kernel import Kernel, check_points, lowest_eigenvalue
+from .kernel import Kernel, check_points, is_formula, lowest_eigenvalue
 from .kkmeans import centred
 from .surrogate import MOST_KNOTS, ROOT_ERROR, axis_features
 from .tree import LEAF, Tree, build_tree
 
 # %% auto #0
-__all__ = ['FAILURE', 'PROBED', 'PROBES', 'PASSES', 'EPS', 'RELAXED_UP_TO', 'TOLERANCE', 'BOUNDS', 'AXIS_UP_TO', 'BEST_UP_TO',
-           'kernel_cost', 'price_of', 'normalised_price', 'feature_bound', 'spectral_bound', 'relaxed_matrix',
-           'relaxed_bound', 'Line', 'Certificate', 'Allowance', 'feature_noise', 'sum_up', 'landmark_note', 'Run',
-           'certify', 'optimal_cut', 'best_tree']
+__all__ = ['FAILURE', 'PROBED', 'SEED', 'PROBES', 'PASSES', 'EPS', 'RELAXED_UP_TO', 'TOLERANCE', 'BOUNDS', 'AXIS_UP_TO',
+           'BEST_UP_TO', 'kernel_cost', 'price_of', 'normalised_price', 'feature_bound', 'spectral_bound',
+           'relaxed_matrix', 'relaxed_bound', 'Line', 'Certificate', 'Allowance', 'feature_noise', 'sum_up',
+           'brought_note', 'landmark_note', 'Run', 'certify', 'optimal_cut', 'best_tree']
 
 # %% ../nbs/11_price.ipynb #5bb75f39
 def _as_gram(K: ArrayLike | Gram) -> Gram:
@@ -135,9 +135,10 @@ def normalised_price(
 # %% ../nbs/11_price.ipynb #62f58410
 FAILURE = 1e-12  # probability that a spectral bound from products is no bound
 PROBED = (  # what that means
-    "The lower bound rests on random probes, whose seed was fixed before the data was seen: data "
-    f"that was made without looking at the seed gets a wrong bound with a probability of {FAILURE:g}."
+    "The lower bound rests on random probes, whose seed was fixed before the data was seen: it is "
+    f"wrong with a probability of at most {FAILURE:g}, for data that was made without that seed."
 )
+SEED = 0x6B78626F6F6B20C0FFEE5EED70726F62  # of the probes: nobody uses it for anything else
 PROBES = 16  # random vectors that look for eigenvalues that were missed
 PASSES = 5  # products for the eigenvectors, and again for the probes
 EPS = float(np.finfo(float).eps)  # twice the relative error of one operation
@@ -193,14 +194,13 @@ def _size(gram: Gram, w: NDArray) -> float:
     "At least the norm of the weighted matrix: its trace, if the kernel is semidefinite."
     trace = float(w @ np.abs(gram.diag))
     if isinstance(gram, DenseGram):
-        squares = float(w @ gram.K**2 @ w)
-    elif isinstance(gram, StreamedGram) and not gram.kernel.semidefinite:
+        largest = float(np.abs(gram.K).max()) or 1.0  # squares of tiny numbers would be zero
+        return max(trace, largest * float(np.sqrt(w @ (gram.K / largest) ** 2 @ w)))
+    if isinstance(gram, StreamedGram) and not gram.kernel.semidefinite:
         X, b = gram.X, gram.block
         parts = (w[i : i + b] @ gram.kernel(X[i : i + b], X) ** 2 for i in range(0, gram.n, b))
-        squares = float(sum(parts) @ w)
-    else:
-        return trace
-    return max(trace, float(np.sqrt(squares)))
+        return max(trace, float(np.sqrt(sum(parts) @ w)))
+    return trace
 
 
 def _noise(gram: Gram, w: NDArray, k: int) -> float:
@@ -219,6 +219,12 @@ def feature_bound(
     top = np.maximum(np.linalg.eigvalsh(scatter)[::-1][: k - 1], 0)
     unit = (n + r + 10) * EPS
     return total - float(top.sum()) - (k + 4) * unit * total - unit**2 * trace
+
+
+def _centred_values(gram: Gram, w: NDArray) -> NDArray:
+    "All eigenvalues of the centred and weighted matrix, rising."
+    A = centred(gram, w) @ np.eye(gram.n)
+    return np.linalg.eigvalsh((A + A.T) / 2)
 
 
 def spectral_bound(
@@ -241,10 +247,14 @@ def spectral_bound(
     if r == 0:
         return trace - noise
     if gram.n <= DENSE_UP_TO:
-        values = np.linalg.eigvalsh(centred(gram, w) @ np.eye(gram.n))[::-1][:r]
+        values = _centred_values(gram, w)[::-1][:r]
+    elif noise == 0:  # the kernel is zero
+        return 0.0
     else:
-        rng = np.random.default_rng(0) if rng is None else rng
-        values = np.array([_largest_sum(centred(gram, w), r, rng)])
+        rng = np.random.default_rng(SEED) if rng is None else rng
+        unit = float(np.ldexp(1.0, np.frexp(_size(gram, w))[1]))  # powers neither vanish nor grow
+        scaled = centred(gram, w) * (1 / unit)
+        values = unit * np.array([_largest_sum(scaled, r, rng)])
     return trace - float(np.maximum(values, 0).sum()) - noise
 
 # %% ../nbs/11_price.ipynb #824ef2e1
@@ -332,7 +342,7 @@ def relaxed_bound(
     for N in (best, np.zeros((n, n))):
         rounding = (k + 4) * (n + 10) * EPS * float(np.linalg.norm(A + N))
         found.append(float(np.trace(A) - value(N)[0]) - rounding)
-    return max(found) - _noise(gram, w, k)
+    return float(np.nanmax(found)) - _noise(gram, w, k)
 
 # %% ../nbs/11_price.ipynb #13bb38f0
 class _Axis(NamedTuple):
@@ -408,6 +418,8 @@ class Certificate:
     worst_case: float = float("nan")  # the last line, if a theorem promises it
     n_clusters: int = 1  # of the reference
     tolerance: float = 0.0  # cost(T) - tolerance <= price_upper · the cost of any clustering
+    rounding: float = 0.0  # how far a cost as computed may be off by rounding
+    landmarks: bool = False  # whether costs are by features of landmarks, not by the kernel
     rigorous: bool = False  # whether interval arithmetic has excluded rounding
 
     def words(self) -> str:
@@ -432,46 +444,62 @@ def _digits(value: float, up: bool, digits: int = 6) -> str:
     if not np.isfinite(value):
         return f"{value:g}"
     side = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
-    return f"{float(side.create_decimal(Decimal(float(value)))):.{digits}g}"
+    cut = side.create_decimal(Decimal(float(value)))
+    return f"{float(cut):.{digits}g}" if 1e-300 < abs(value) or value == 0 else f"{cut:g}"
 
 
-def _percent(share: float, up: bool = False) -> str:
+def _percent(share: float) -> str:
     "A share in per cent, or as a factor if it is large, with as many digits as matter."
     if share >= 10:
-        whole = np.ceil if up else np.rint
-        return f"{whole(share + 1):.0f} times as much, or {whole(100 * share):.0f}%"
+        return f"{share + 1:.0f} times as much, or {100 * share:.0f}%"
     if 0 < share < 1e-4:
         return "less than 0.01%"
-    if abs(share) < 0.1:
-        return f"{_digits(100 * share, True, 2) if up else f'{100 * share:.2g}'}%"
-    return f"{np.ceil(100 * share) if up else 100 * share:.0f}%"
+    return f"{100 * share:.2g}%" if abs(share) < 0.1 else f"{100 * share:.0f}%"
+
+
+def _at_most_percent(price: float) -> str:
+    "By how many per cent a price is above 1, at most: like `_percent`, but rounded up."
+    exact = Context(prec=100).subtract(Decimal(price), 1) * 100
+    if exact >= 1000:
+        return f"{exact / 100 + 1:.0f} times as much, or {_whole(exact)}%"
+    if 0 < exact < Decimal("0.01"):
+        return "0.01%"
+    if exact < 10:
+        return f"{_digits(float(exact), True, 2)}%"
+    return f"{_whole(exact)}%"
+
+
+def _whole(number: Decimal) -> str:
+    return str(number.to_integral_value(ROUND_CEILING))
 
 
 def _words(c: Certificate) -> str:
     "A certificate in sentences."
-    mine = "The tree's clusters"
+    mine = "By the features, the tree's clusters" if c.landmarks else "The tree's clusters"
     if not np.isfinite(c.price):
         said = [f"{mine} cost {c.cost:.6g}, the reference {c.reference_cost:.6g}."]
-    elif abs(c.price - 1) < 5e-6:
-        said = [f"{mine} cost as much as the clusters it explains."]
+    elif abs(c.price - 1) < 5e-6 or abs(c.cost - c.reference_cost) <= 2 * c.rounding:
+        sure = "" if c.cost == c.reference_cost else ", to five digits"
+        sure = sure if abs(c.price - 1) < 5e-6 else ", as far as rounding can tell"
+        said = [f"{mine} cost as much as the clusters it explains{sure}."]
     elif c.price < 1:
         less = _percent(1 - c.price)
         said = [f"{mine} cost {less} less than those it explains, which were not the best."]
     else:
         said = [f"{mine} cost {_percent(c.price - 1)} more than those it explains."]
+    into = "1 cluster" if c.n_clusters == 1 else f"{c.n_clusters} clusters"
     if not np.isfinite(c.price_upper):
         said.append("How far that is from the best is not known: the lower bound says nothing.")
     elif c.lower_bound > 0:
         said.append(
-            f"They cost at most {_percent(c.price_upper - 1, True)} more than the best clustering "
-            f"into {c.n_clusters} clusters can: none costs less than "
-            f"{_digits(c.lower_bound, False)}."
+            f"They cost at most {_at_most_percent(c.price_upper)} more than the best clustering "
+            f"into {into} can: none costs less than {_digits(c.lower_bound, False)}."
         )
     else:
-        rounding = f", up to rounding of {_digits(c.tolerance, True, 2)}" if c.tolerance else ""
-        said.append(f"They cost nothing{rounding}, and no clustering costs less.")
+        rounding = f"Up to rounding of {_digits(c.tolerance, True, 2)} they" if c.tolerance else "They"
+        said.append(f"{rounding} cost nothing, and no clustering costs less.")
     if c.rigorous:
-        said.append("Interval arithmetic has verified this: no rounding can make it wrong.")
+        said.append("Interval arithmetic has verified this bound: no rounding can make it wrong.")
     if np.isfinite(c.normalised_price):
         one = f"All points in one cluster would cost {_percent(c.one_cluster_price - 1)} more"
         lost = (
@@ -564,7 +592,7 @@ def sum_up(
     k: int,  # number of clusters
     *,
     scale: float,  # Σ w K(x, x)
-    no_less: bool,  # whether no clustering costs less than nothing
+    below: float,  # how far below nothing a clustering may cost; 0 for a semidefinite kernel
     **rest,  # other fields of the certificate
 ) -> Certificate:
     "The certificate that costs and bounds amount to, wherever the data is."
@@ -575,11 +603,24 @@ def sum_up(
     upper, tolerance = float("inf"), TOLERANCE * abs(cost)
     if lower > 0:
         upper = most / lower
-    elif cost == 0 and no_less and most <= TOLERANCE * scale:
-        upper, tolerance = 1.0, most
+    elif cost == 0 and most + below <= TOLERANCE * scale:
+        upper, tolerance = 1.0, most + below
     normal = normalised_price(price, alone)
-    known = dict(n_clusters=k, tolerance=float(tolerance), **rest)
+    known = dict(n_clusters=k, tolerance=float(tolerance), rounding=allowance.noise, **rest)
     return Certificate(cost, reference, price, float(lower), float(upper), alone, normal, **known)
+
+
+def brought_note(
+    kernel: Kernel,  # any kernel
+    d: int,  # number of columns
+) -> list[str]:
+    "What is taken for granted about a kernel that is not known by its formula, if it is not."
+    if is_formula(kernel):
+        return []
+    return [
+        "The kernel is taken to be symmetric, and to be what its function returns, but for "
+        f"{2 * d + 8} units in the last place."
+    ]
 
 
 def landmark_note(
@@ -932,13 +973,14 @@ def certify(
         notes = [*notes, PROBED]
     if indefinite:
         notes = [*notes, "The kernel is not positive semidefinite: there is no feature space."]
-    allowance = _allowance(gram, kernel, weights, cost)
+    notes = [*notes, *brought_note(kernel, X.shape[1])]
+    allowance = _allowance(gram, kernel, weights, cost, k)
     if isinstance(gram, LowRankGram) and kernel.name != "linear":
         notes = [*notes, landmark_note(gram.Z.shape[1], cost, allowance)]
         if allowance.known:
             notes = [*notes, _sample_note(gram, X, kernel, labels, weights)]
     scale = float(weights @ np.abs(gram.diag))
-    no_less = cost == 0 and _nothing_less(gram, kernel, weights)
+    below = _below_nothing(gram, kernel, weights, k) if cost == 0 else np.inf
     proof = _ordered(lines, 10 * X.shape[1] * gram.precision * scale)
     worst = float("nan")
     if whole and len(proof) == len(lines):
@@ -950,7 +992,8 @@ def certify(
         allowance,
         k,
         scale=scale,
-        no_less=no_less,
+        below=below,
+        landmarks=isinstance(gram, LowRankGram) and kernel.name != "linear",
         proof=tuple(proof),
         reasons=tuple(reasons[: len(proof) - 1]),
         base_proof=base,
@@ -959,10 +1002,10 @@ def certify(
     )
 
 
-def _allowance(gram: Gram, kernel: Kernel, w: NDArray, cost: float) -> Allowance:
+def _allowance(gram: Gram, kernel: Kernel, w: NDArray, cost: float, k: int) -> Allowance:
     "What may lie between the costs of a Gram and those of the kernel itself."
     if not isinstance(gram, LowRankGram):
-        return Allowance(4 * gram.precision * _size(gram, w) + _noise(gram, w, 0))
+        return Allowance(4 * gram.precision * _size(gram, w) + _noise(gram, w, k))
     trace = float(w @ gram.diag)
     noise = feature_noise(cost, gram.n, gram.Z.shape[1], trace)
     if kernel.name == "linear":
@@ -971,23 +1014,27 @@ def _allowance(gram: Gram, kernel: Kernel, w: NDArray, cost: float) -> Allowance
     return Allowance(noise, gram.moved * np.sqrt(trace + lost), lost, kernel.semidefinite)
 
 
-def _nothing_less(gram: Gram, kernel: Kernel, w: NDArray) -> bool:
-    "Whether no clustering costs less than nothing: the kernel is semidefinite, at least here."
+def _below_nothing(gram: Gram, kernel: Kernel, w: NDArray, k: int) -> float:
+    "How far below nothing a clustering may cost: 0 if the kernel is semidefinite, at least here."
     if kernel.semidefinite:
-        return True
+        return 0.0
     if isinstance(gram, LowRankGram) or gram.n > DENSE_UP_TO:
-        return False
-    lowest = np.linalg.eigvalsh(centred(gram, w) @ np.eye(gram.n))[0]
-    return bool(lowest >= -_noise(gram, w, 0))
+        return np.inf
+    noise = _noise(gram, w, 0)  # at most so much of an eigenvalue, and k - 1 of them count
+    return k * noise if _centred_values(gram, w)[0] >= -noise else np.inf
 
 
 def _sample_note(gram: LowRankGram, X, kernel: Kernel, labels, weights) -> str:
-    "What a sample of rows says about costs with landmarks and with the kernel itself."
-    chance = weights / weights.sum()
-    some = np.random.default_rng(0).choice(gram.n, min(gram.n, 1000), p=chance)
-    exact = kernel_cost(kernel(X[some]), labels[some])
-    share = exact / max(kernel_cost(gram.part(some), labels[some]), 1e-300) - 1
-    return f"On a sample of {len(some)} rows the tree costs {_percent(share)} more than computed."
+    "What some rows, or all, say about costs with landmarks and with the kernel itself."
+    some, where = np.arange(gram.n), "On all rows"
+    if gram.n > 1000:
+        chance = weights / weights.sum()
+        some = np.random.default_rng(0).choice(gram.n, 1000, replace=False, p=chance)
+        where, weights = "On a sample of 1000 rows", np.ones(gram.n)
+    exact = kernel_cost(kernel(X[some]), labels[some], weights[some])
+    about = kernel_cost(gram.part(some), labels[some], weights[some])
+    share = max(exact / max(about, 1e-300) - 1, 0.0)
+    return f"{where} the tree costs {_percent(share)} more than computed."
 
 
 def _kept_by_growth(gram, kernel, items, labels, run, lines, reasons, whole: bool) -> tuple:

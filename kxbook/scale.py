@@ -25,9 +25,11 @@ from kxbook.gram import (
     _tall_product,
     choose_landmarks,
     feature_sums,
+    feature_type,
     left_out,
     nystroem_error,
     nystroem_features,
+    refuse_extremes,
 )
 from .grow import grow_from
 from kxbook.imm import (
@@ -48,6 +50,7 @@ from kxbook.price import (
     Allowance,
     Certificate,
     Line,
+    brought_note,
     feature_bound,
     feature_noise,
     landmark_note,
@@ -515,6 +518,7 @@ def features_of(
     rank: int | float | ArrayLike,  # landmarks: how many, a tolerance, or themselves
     mean: NDArray,  # (d,) of the columns
     rng: np.random.Generator,  # chooses the landmarks
+    largest: float = 1.0,  # of the values K(x, x)
 ) -> Features:
     "Features of the rows: the coordinates for the linear kernel, from landmarks for others."
     if kernel.name == "linear":
@@ -526,9 +530,10 @@ def features_of(
         )
     rows = np.sort(rng.choice(pieces.n, min(pieces.n, 20_000), replace=False, shuffle=False))
     landmarks = choose_landmarks(kernel, pieces.take(rows), rank, gram == "nystroem++", rng)
-    of = partial(nystroem_features, kernel, landmarks=landmarks, dtype="float32")
+    kept = feature_type(largest)
+    of = partial(nystroem_features, kernel, landmarks=landmarks, dtype=kept)
     features = Features(pieces, of)
-    if 4.0 * pieces.n * len(landmarks) <= pieces.keep:
+    if np.dtype(kept).itemsize * pieces.n * len(landmarks) <= pieces.keep:
         features.kept = features.run("each", _itself)
     return features
 
@@ -739,7 +744,10 @@ def _settings(model, pieces: Pieces) -> tuple:
         vars(model).pop(stale, None)  # of an earlier fit in memory
     if pieces.names is not None:
         model.feature_names_in_ = np.array(pieces.names, dtype=object)
-    return kernel, features_of(pieces, kernel, *how, mean, rng), rng, low
+    corners = np.array([low, high])
+    refuse_extremes(kernel, corners)
+    largest = float(np.abs(kernel.diag(np.abs(corners).max(0)[None]))[0])
+    return kernel, features_of(pieces, kernel, *how, mean, rng, largest), rng, low
 
 # %% ../nbs/16_scale.ipynb #6b991538
 def _cluster(features: Features, k: int, rng, verbose: int, init="auto", **options) -> tuple:
@@ -1069,7 +1077,8 @@ def certify_pieces(
         norms = features.run("total", _in_full)
         diag, lost, moved = norms, 0.0, EPS
     else:
-        moved = nystroem_error(kernel, features.of.keywords["landmarks"], "float32")
+        made = features.of.keywords
+        moved = nystroem_error(kernel, made["landmarks"], made["dtype"])
         sums = partial(_left_out, kernel=kernel, moved=moved)
         diag, norms, lost, wrong = features.run("total", sums, pieces.X)
         moved = np.inf if wrong else moved
@@ -1079,6 +1088,7 @@ def certify_pieces(
         lost,
         kernel.semidefinite,
     )
+    notes += brought_note(kernel, pieces.n_features)
     if kernel.name != "linear":
         notes.append(landmark_note(len(scatter), cost, allowance))
     return sum_up(
@@ -1087,7 +1097,8 @@ def certify_pieces(
         allowance,
         k,
         scale=diag,
-        no_less=kernel.semidefinite,
+        below=0.0 if kernel.semidefinite else float("inf"),
+        landmarks=kernel.name != "linear",
         proof=(Line("cost(T)", cost),),
         reasons=(),
         notes=tuple(notes),

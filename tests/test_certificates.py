@@ -4,6 +4,8 @@ import builtins
 import os
 import re
 import warnings
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,9 +14,9 @@ from adversary import Problem, attack, cauchy, certificate, cubic, faults, said,
 from kxbook import KernelExKMC, KernelExpand, KernelIMM, KernelTree
 from kxbook.data import load_iris
 from kxbook.gram import LowRankGram, StreamedGram, as_gram, left_out, nystroem_error, nystroem_features, nystroem_gram, nystroem_root
-from kxbook.kernel import Kernel, chi2, distance, epsilon, gaussian, hellinger, intersection, laplace, linear, quadratic
+from kxbook.kernel import Kernel, chi2, distance, epsilon, gaussian, hellinger, intersection, is_formula, laplace, linear, quadratic
 from kxbook.kkmeans import best_partition
-from kxbook.price import Allowance, _digits, _percent, certify, kernel_cost, relaxed_bound, spectral_bound, sum_up
+from kxbook.price import Allowance, _at_most_percent, _digits, certify, kernel_cost, relaxed_bound, spectral_bound, sum_up
 from kxbook.rigorous import at_least, at_most, verify
 from kxbook.scale import in_pieces
 
@@ -169,12 +171,12 @@ def test_digits_are_cut_off_to_the_safe_side(up):
 
 
 def test_shares_are_rounded_up():
-    for share in [0.0, 1e-5, 0.00123456, 0.012345, 0.0991, 0.09999, 0.5001, 9.999, 10.001, 12345.6789]:
-        text = _percent(share, True)
-        number = 0.01 if text == "less than 0.01%" else float(re.search(r"([\d.]+)%", text)[1])
-        assert 100 * share <= number <= 100 * share * 1.1 + 1
-        if "times" in text:
-            assert float(text.split()[0]) >= share + 1
+    rng = np.random.default_rng(0)
+    prices = [1.0, 1 + 1e-15, 1.00001, 1.00123456, 1.012345, 1.0991, 1.09999, 1.26, 1.5001, 10.999, 11.001, 12345.6789, *(1 + 10.0 ** rng.uniform(-6, 6, size=300))]
+    for price in prices:
+        text = _at_most_percent(price)
+        exact, number = 100 * (Fraction(price) - 1), Fraction(re.search(r"([\d.]+)%", text)[1])
+        assert exact <= number <= exact * Fraction(11, 10) + 1, (price, text)
 
 
 def test_what_allowances_mean():
@@ -185,13 +187,15 @@ def test_what_allowances_mean():
     unknown = Allowance(0.0, known=False)
     assert unknown.least(4.0) == -np.inf and unknown.most(4.0) == np.inf
     given = dict(scale=100.0, proof=(), reasons=())
-    c = sum_up((4.0, 4.0, 9.0), 3.0, moved, 2, no_less=True, **given)
+    c = sum_up((4.0, 4.0, 9.0), 3.0, moved, 2, below=0.0, **given)
     assert np.isclose(c.lower_bound, (np.sqrt(3) - 0.5) ** 2) and np.isclose(c.price_upper * c.lower_bound, 2.5**2 + 2) and c.tolerance == 4e-9
-    free = sum_up((0.0, 0.0, 9.0), -1.0, Allowance(2.0**-33), 2, no_less=True, **given)
-    assert free.price_upper == 1 and free.tolerance == 2.0**-33 and "up to rounding of 1.2e-10" in free.words()
-    assert sum_up((0.0, 0.0, 9.0), -1.0, Allowance(2.0**-33), 2, no_less=False, **given).price_upper == np.inf
-    assert sum_up((0.0, 0.0, 9.0), -1.0, Allowance(1.0), 2, no_less=True, **given).price_upper == np.inf
-    assert sum_up((2.0, 3.0, 9.0), 2.5, Allowance(1.0), 2, no_less=True, **given).lower_bound == 2  # never above a cost
+    free = sum_up((0.0, 0.0, 9.0), -1.0, Allowance(2.0**-33), 2, below=0.0, **given)
+    assert free.price_upper == 1 and free.tolerance == 2.0**-33 and "Up to rounding of 1.2e-10 they cost nothing" in free.words()
+    assert sum_up((0.0, 0.0, 9.0), -1.0, Allowance(2.0**-33), 2, below=np.inf, **given).price_upper == np.inf
+    assert sum_up((0.0, 0.0, 9.0), -1.0, Allowance(1.0), 2, below=0.0, **given).price_upper == np.inf
+    some = sum_up((0.0, 0.0, 9.0), -1.0, Allowance(2.0**-33), 2, **(given | dict(below=2.0**-33)))
+    assert some.price_upper == 1 and some.tolerance == 2.0**-32  # an eigenvalue that rounding hides may be negative
+    assert sum_up((2.0, 3.0, 9.0), 2.5, Allowance(1.0), 2, below=0.0, **given).lower_bound == 2  # never above a cost
 
 
 def test_rounding_of_indefinite_matrices_is_measured_by_their_norm():
@@ -215,6 +219,87 @@ def test_probes_in_words(monkeypatch):
     gram = StreamedGram(gaussian(1.0), X)
     anew = [spectral_bound(gram, 3, rng=np.random.default_rng(seed)) for seed in (1, 2)]
     assert anew[0] != anew[1] and np.isclose(*anew, rtol=1e-3)
+
+
+# What a sceptical reader found
+@pytest.mark.parametrize("scale", [0.0, 1e-170, 1e-150, 1.0, 1e150])
+def test_probes_neither_vanish_nor_grow(scale, monkeypatch):
+    monkeypatch.setattr("kxbook.price.DENSE_UP_TO", 100)
+    group = np.arange(301) % 25
+    K = (group[:, None] == group) * scale  # the groups cost nothing
+    assert spectral_bound(K, 25) <= 0
+    assert spectral_bound(K, 5) <= kernel_cost(K, np.minimum(group, 4))
+
+
+def test_distances_that_overflow_are_refused():
+    for kernel, X in (("gaussian", [[0.0], [1e155]]), ("laplace", [[1e308], [-1e308]])):
+        for data in (np.array(X), in_pieces(np.array(X), 1)):
+            with pytest.raises(ValueError, match="Rescale X"):
+                KernelIMM(1, kernel=kernel, gamma=1e-310).fit(data)
+
+
+def test_the_symmetric_part_of_a_kernel_counts():
+    same = np.equal.outer(np.arange(20) % 2, np.arange(20) % 2)
+    X = np.arange(20.0)[:, None]
+    tilt = 4e-9 * np.sign(X - X.T) * (2 * same - 1)
+    assert spectral_bound(same - tilt, 2) <= 1e-12  # the two groups cost nothing
+
+    def tilted(X, Y):
+        i, j = np.rint(X[:, 0]).astype(int), np.rint(Y[:, 0]).astype(int)
+        return (same - tilt)[np.ix_(i, j)]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        c = KernelTree(2, kernel=tilted, max_leaves=20, random_state=0).fit(X).certificate()
+    assert c.lower_bound <= c.tolerance and any("taken to be symmetric" in note for note in c.notes)
+
+
+@pytest.mark.parametrize("scale", [1e-165, 1e-90, 1e-40, 1e40, 1e80, 1e150])
+@pytest.mark.parametrize("kernel", [linear(), hellinger(), intersection(), chi2(), quadratic()])
+def test_single_precision_is_used_where_it_reaches(kernel, scale):
+    X = scale * np.array([[1.0], [1.3], [1.7], [7.0], [7.1], [7.9]])
+    labels = np.array([0, 1, 1, 1, 1, 1])
+    for how in ("pieces", "nystroem single", "single", "dense"):
+        problem = Problem(X, kernel, 2, labels, how, "exkmc", "spectral", X)
+        result = certificate(problem)
+        if result is not None:  # not refused
+            assert not faults(problem, *result)[0], how
+
+
+def test_tiny_matrices_with_a_zero_diagonal_have_noise():
+    X = np.random.default_rng(0).normal(size=(8, 2))
+    K = -0.5e-170 * ((X[:, None] - X) ** 2).sum(2)
+    for k in (7, 8):
+        assert spectral_bound(K, k) <= best_partition(K, k)[1]
+
+
+def test_a_kernel_that_borrows_a_name_is_not_that_kernel():
+    fake = Kernel("laplace", "product", lambda s, t, gamma: np.exp(-gamma * np.sqrt(np.abs(s - t))), params=(("gamma", 1.0),), semidefinite=True)
+    assert is_formula(laplace()) and is_formula(intersection(0.5)) and not is_formula(fake) and not is_formula(epsilon()) and not is_formula(distance(cauchy))
+    model = KernelExKMC(base="empty", max_leaves=2, kernel=fake).fit(np.arange(6.0)[:, None], reference_labels=np.arange(6) % 2)
+    with pytest.raises(ValueError, match="whose formula is known"):
+        model.certificate(rigorous=True)
+
+
+def test_words_compare_only_what_is_known():
+    X = np.array([[0.0], [7.8e-12], [8.2e-12], [5.0], [6.0]])
+    c = KernelExKMC(base="empty", max_leaves=3, kernel=laplace(1.0)).fit(X, reference_labels=[0, 0, 1, 1, 2]).certificate()
+    cost, best = truth(laplace(1.0), X, KernelExKMC(base="empty", max_leaves=3, kernel=laplace(1.0)).fit(X, reference_labels=[0, 0, 1, 1, 2]).labels_, 3)
+    assert cost <= np.longdouble(c.price_upper) * best + c.tolerance
+    tiny = replace(c, cost=1e-12, reference_cost=2e-12, price=0.5, rounding=1e-11)
+    assert "as far as rounding can tell" in tiny.words() and "less than those" not in tiny.words()
+    few = KernelExKMC(2, gram="nystroem", rank=1, base="empty", max_leaves=2, random_state=0).fit(np.random.default_rng(0).normal(size=(30, 1))).certificate()
+    assert few.landmarks and few.words().startswith("By the features, ") and any(note.startswith("On all rows") for note in few.notes)
+
+
+def test_rigorous_prices_are_known_or_said_to_be_unknown():
+    X = np.array([[1.0], [2.0], [3.0], [8.0]])
+    tree = KernelExKMC(base="empty", max_leaves=2, kernel=intersection(1e-80)).fit(X, reference_labels=[0, 0, 1, 1])
+    known = verify(intersection(1e-80), X, (np.arange(4), np.array([0, 0, 1, 1]), np.ones(4)), np.array([0, 1, 1, 1]))
+    assert known.cost.sharp and known.reference.sharp and 1.05 < known.cost.middle / known.reference.middle < 1.15
+    assert tree.certificate(rigorous=True).rigorous
+    lost = verify(gaussian(1e-290), 1e-20 * X, (np.arange(4), np.array([0, 0, 1, 1]), np.ones(4)), np.array([0, 1, 1, 1]))
+    assert not lost.cost.sharp and np.isnan(lost.cost.middle)  # below the smallest float
 
 
 # Interval arithmetic
