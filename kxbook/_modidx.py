@@ -393,6 +393,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                               'kxbook.price._feature_chain': ('price.html#_feature_chain', 'kxbook/price.py'),
                               'kxbook.price._feature_cost': ('price.html#_feature_cost', 'kxbook/price.py'),
                               'kxbook.price._feature_error': ('price.html#_feature_error', 'kxbook/price.py'),
+                              'kxbook.price._frobenius': ('price.html#_frobenius', 'kxbook/price.py'),
                               'kxbook.price._imm_chain': ('price.html#_imm_chain', 'kxbook/price.py'),
                               'kxbook.price._imm_factor': ('price.html#_imm_factor', 'kxbook/price.py'),
                               'kxbook.price._is_kernel': ('price.html#_is_kernel', 'kxbook/price.py'),

@@ -190,12 +190,17 @@ def _scatter(Z: NDArray, w: NDArray, block: int = 1 << 14) -> NDArray:
     return total
 
 
+def _frobenius(A: NDArray) -> float:
+    "The Frobenius norm, also where squares would vanish or overflow."
+    largest = float(np.abs(A).max()) or 1.0
+    return largest * float(np.linalg.norm(A / largest))
+
+
 def _size(gram: Gram, w: NDArray) -> float:
     "At least the norm of the weighted matrix: its trace, if the kernel is semidefinite."
     trace = float(w @ np.abs(gram.diag))
     if isinstance(gram, DenseGram):
-        largest = float(np.abs(gram.K).max()) or 1.0  # squares of tiny numbers would be zero
-        return max(trace, largest * float(np.sqrt(w @ (gram.K / largest) ** 2 @ w)))
+        return max(trace, _frobenius(np.sqrt(w)[:, None] * gram.K * np.sqrt(w)))
     if isinstance(gram, StreamedGram) and not gram.kernel.semidefinite:
         X, b = gram.X, gram.block
         parts = (w[i : i + b] @ gram.kernel(X[i : i + b], X) ** 2 for i in range(0, gram.n, b))
@@ -313,7 +318,7 @@ def relaxed_matrix(
             "Use spectral_bound."
         )
     A, value, places = _relaxation(gram, min(k, n), w)
-    scale = max(np.trace(A), float(np.linalg.norm(A)), np.finfo(float).tiny) / n
+    scale = max(np.trace(A) / n, 1e-6 * float(np.abs(A).max()), np.finfo(float).tiny)
 
     def scaled(x: NDArray) -> tuple[float, NDArray]:
         nu, slope = value(_symmetric(scale * x, places, n))
@@ -340,7 +345,7 @@ def relaxed_bound(
     A, value, _ = _relaxation(gram, min(k, n), w)
     found = []
     for N in (best, np.zeros((n, n))):
-        rounding = (k + 4) * (n + 10) * EPS * float(np.linalg.norm(A + N))
+        rounding = (k + 4) * (n + 10) * EPS * _frobenius(A + N)
         found.append(float(np.trace(A) - value(N)[0]) - rounding)
     return float(np.nanmax(found)) - _noise(gram, w, k)
 

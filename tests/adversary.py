@@ -132,7 +132,7 @@ def draw(rng):
     gamma = float(10.0 ** rng.uniform(-6, 2))
     if rng.random() < 0.05:  # at the ends of what floats hold
         scale = 10.0 ** rng.choice([-160, -90, -60, -40, 40, 60, 90, 150])
-        X, gamma = X * scale, float(min(max(gamma / scale ** rng.choice([1, 2]), 1e-305), 1e300))
+        X, gamma = X * scale, float(10.0 ** np.clip(np.log10(gamma) - np.log10(scale) * rng.choice([1, 2]), -305, 300))
     kernel = [gaussian(gamma), laplace(gamma), linear(), hellinger(), intersection(float(rng.choice([1.0, 0.5, 2.0]))), chi2(), quadratic()]
     kernel += [gaussian(gamma), laplace(gamma), distance(cauchy), distance(box), epsilon(float(10.0 ** rng.uniform(-1, 1))), Kernel("cubic", whole=cubic), Kernel("saddle", whole=saddle)]
     kernel = kernel[rng.integers(len(kernel))]
