@@ -581,7 +581,8 @@ def _centre(X: NDArray) -> NDArray:
     return np.clip(X.mean(0), X.min(0), X.max(0))
 
 
-SMALLEST, LARGEST = 1e-290, 1e280  # kernel values with room for sums, squares and digits
+SMALLEST = 1e-290  # kernel values with digits for differences
+LARGEST = 1e280  # kernel values with room for sums
 
 
 def refuse_extremes(

@@ -598,7 +598,7 @@ def sum_up(
     *,
     scale: float,  # Σ w K(x, x)
     below: float,  # how far below nothing a clustering may cost; 0 for a semidefinite kernel
-    **rest,  # other fields of the certificate
+    rest: dict,  # other fields of the certificate
 ) -> Certificate:
     "The certificate that costs and bounds amount to, wherever the data is."
     cost, reference, one = costs
@@ -998,12 +998,14 @@ def certify(
         k,
         scale=scale,
         below=below,
-        landmarks=isinstance(gram, LowRankGram) and kernel.name != "linear",
-        proof=tuple(proof),
-        reasons=tuple(reasons[: len(proof) - 1]),
-        base_proof=base,
-        notes=tuple(notes),
-        worst_case=worst,
+        rest=dict(
+            landmarks=isinstance(gram, LowRankGram) and kernel.name != "linear",
+            proof=tuple(proof),
+            reasons=tuple(reasons[: len(proof) - 1]),
+            base_proof=base,
+            notes=tuple(notes),
+            worst_case=worst,
+        ),
     )
 
 

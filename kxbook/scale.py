@@ -1098,10 +1098,12 @@ def certify_pieces(
         k,
         scale=diag,
         below=0.0 if kernel.semidefinite else float("inf"),
-        landmarks=kernel.name != "linear",
-        proof=(Line("cost(T)", cost),),
-        reasons=(),
-        notes=tuple(notes),
+        rest=dict(
+            landmarks=kernel.name != "linear",
+            proof=(Line("cost(T)", cost),),
+            reasons=(),
+            notes=tuple(notes),
+        ),
     )
 
 # %% ../nbs/16_scale.ipynb #3f71e4f2

@@ -186,7 +186,7 @@ def test_what_allowances_mean():
     assert moved.least(4.0) == 1.5**2 and moved.most(4.0) == 2.5**2 + 2 and moved.least(0.1) == 0
     unknown = Allowance(0.0, known=False)
     assert unknown.least(4.0) == -np.inf and unknown.most(4.0) == np.inf
-    given = dict(scale=100.0, proof=(), reasons=())
+    given = dict(scale=100.0, rest=dict(proof=(), reasons=()))
     c = sum_up((4.0, 4.0, 9.0), 3.0, moved, 2, below=0.0, **given)
     assert np.isclose(c.lower_bound, (np.sqrt(3) - 0.5) ** 2) and np.isclose(c.price_upper * c.lower_bound, 2.5**2 + 2) and c.tolerance == 4e-9
     free = sum_up((0.0, 0.0, 9.0), -1.0, Allowance(2.0**-33), 2, below=0.0, **given)

@@ -40,7 +40,7 @@ def test_public_names_resolve():
 def test_imports_are_declared():
     names = {re.match(r"[\w-]+", d)[0] for d in PROJECT["dependencies"]}
     needed = {IMPORT_NAME.get(d, d) for d in names} | sys.stdlib_module_names | {"kxbook"}
-    optional = {re.match(r"[\w-]+", d)[0] for e in ("table", "dask") for d in PROJECT["optional-dependencies"][e]} | {"distributed"}
+    optional = {re.match(r"[\w-]+", d)[0] for e in ("table", "dask", "rigorous") for d in PROJECT["optional-dependencies"][e]} | {"distributed", "flint"}
     for path in (ROOT / "kxbook").glob("*.py"):
         tree = ast.parse(path.read_text())
         for node in ast.walk(tree):

@@ -321,8 +321,11 @@ def test_widths_in_pieces_are_those_in_memory(blobs):
         labels = y[: len(Z)] * (len(Z) > 30)
         widths = [KernelExpand(gamma="scale").fit(data, reference_labels=labels).gamma_ for data in (Z, in_pieces(Z, 7 if len(Z) == 30 else 700))]
         assert_allclose(*widths, rtol=1e-6)
-    small = KernelExpand(kernel="linear").fit(in_pieces(X * 1e-170, 700), reference_labels=y)  # it has no width
+    small = KernelExpand(kernel="linear").fit(in_pieces(X * 1e-130, 700), reference_labels=y)  # it has no width
     assert small.gamma_ is None
+    for data in (X * 1e-170, in_pieces(X * 1e-170, 700)):
+        with pytest.raises(ValueError, match="too close to zero on this data. Rescale X"):
+            KernelExpand(kernel="linear").fit(data, reference_labels=y)
 
 
 def test_a_table_with_a_column_called_pieces_is_no_data_in_pieces():
