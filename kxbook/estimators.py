@@ -837,7 +837,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
             return import_module(PIECES).certify_pieces(self, bound)
         kernel, points = self._kernel, self._points
         known = None
-        if rigorous and bound in BOUNDS:  # first: whatever is refused is refused before anything takes time
+        if rigorous and bound in BOUNDS:  # whatever is refused is refused before the long part
             known = verify(kernel, points, self._items, self.tree_.predict(points), bound)
         features = None if kernel.name == "linear" or rigorous else self._features
         gram = (

@@ -444,12 +444,12 @@ class Certificate:
         return _certificate_html(self)
 
 # %% ../nbs/11_price.ipynb #e74785c2
-def _digits(value: float, up: bool, digits: int = 6) -> str:
+def _digits(value: float | Decimal, up: bool, digits: int = 6) -> str:
     "A number with few digits, rounded to the side on which it still bounds what it bounds."
-    if not np.isfinite(value):
+    if not np.isfinite(float(value)):
         return f"{value:g}"
     side = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
-    cut = side.create_decimal(Decimal(float(value)))
+    cut = side.create_decimal(Decimal(value))
     return f"{float(cut):.{digits}g}" if 1e-300 < abs(value) or value == 0 else f"{cut:g}"
 
 
@@ -464,13 +464,14 @@ def _percent(share: float) -> str:
 
 def _at_most_percent(price: float) -> str:
     "By how many per cent a price is above 1, at most: like `_percent`, but rounded up."
-    exact = Context(prec=100).subtract(Decimal(price), 1) * 100
+    wide = Context(prec=1000)  # a float times a hundred has fewer digits
+    exact = wide.multiply(wide.subtract(Decimal(price), Decimal(1)), Decimal(100))
     if exact >= 1000:
-        return f"{exact / 100 + 1:.0f} times as much, or {_whole(exact)}%"
+        return f"{_whole(exact / 100 + 1)} times as much, or {_whole(exact)}%"
     if 0 < exact < Decimal("0.01"):
         return "0.01%"
     if exact < 10:
-        return f"{_digits(float(exact), True, 2)}%"
+        return f"{_digits(exact, True, 2)}%"
     return f"{_whole(exact)}%"
 
 
@@ -483,10 +484,12 @@ def _words(c: Certificate) -> str:
     mine = "By the features, the tree's clusters" if c.landmarks else "The tree's clusters"
     if not np.isfinite(c.price):
         said = [f"{mine} cost {c.cost:.6g}, the reference {c.reference_cost:.6g}."]
-    elif abs(c.price - 1) < 5e-6 or abs(c.cost - c.reference_cost) <= 2 * c.rounding:
-        sure = "" if c.cost == c.reference_cost else ", to five digits"
-        sure = sure if abs(c.price - 1) < 5e-6 else ", as far as rounding can tell"
-        said = [f"{mine} cost as much as the clusters it explains{sure}."]
+    elif c.cost == c.reference_cost:
+        said = [f"{mine} cost as much as the clusters it explains."]
+    elif abs(c.price - 1) < 5e-6:
+        said = [f"{mine} cost as much as the clusters it explains, to five digits."]
+    elif abs(c.cost - c.reference_cost) <= 2 * c.rounding:
+        said = [f"{mine} cost as much as those it explains, as far as rounding can tell."]
     elif c.price < 1:
         less = _percent(1 - c.price)
         said = [f"{mine} cost {less} less than those it explains, which were not the best."]
@@ -907,7 +910,8 @@ def _obstacles(gram: Gram, kernel: Kernel, axes: list[_Axis], run: Run) -> list[
             "The kernel is not 1 at each point with itself: the theorem does not apply."
         )
     few = [axis.values[:MOST_KNOTS] for axis in axes]
-    if not kernel.semidefinite and (most > MOST_KNOTS or not all(_is_kernel(kernel, z) for z in few)):
+    sure = kernel.semidefinite or most <= MOST_KNOTS and all(_is_kernel(kernel, z) for z in few)
+    if not sure:
         found.append(
             "The kernel of an axis is not known to be positive semidefinite: the theorem does not "
             "apply."

@@ -177,6 +177,11 @@ def test_shares_are_rounded_up():
         text = _at_most_percent(price)
         exact, number = 100 * (Fraction(price) - 1), Fraction(re.search(r"([\d.]+)%", text)[1])
         assert exact <= number <= exact * Fraction(11, 10) + 1, (price, text)
+        assert "times" not in text or price <= int(text.split()[0]) < price + 1
+    for boundary in range(1, 100):  # the floats next to a number of two digits
+        for price in (np.nextafter(1 + boundary / 1000, side) for side in (0, 2)):
+            text = _at_most_percent(float(price))
+            assert 100 * (Fraction(float(price)) - 1) <= Fraction(text[:-1])
 
 
 def test_what_allowances_mean():
