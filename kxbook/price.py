@@ -447,10 +447,10 @@ class Certificate:
 def _digits(value: float | Decimal, up: bool, digits: int = 6) -> str:
     "A number with few digits, rounded to the side on which it still bounds what it bounds."
     if not np.isfinite(float(value)):
-        return f"{value:g}"
+        return f"{float(value):g}"
     side = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     cut = side.create_decimal(Decimal(value))
-    return f"{float(cut):.{digits}g}" if 1e-300 < abs(value) or value == 0 else f"{cut:g}"
+    return f"{float(cut):.{digits}g}" if 1e-300 < abs(float(value)) or not value else f"{cut:g}"
 
 
 def _percent(share: float) -> str:
