@@ -7,13 +7,14 @@
 # make lab        JupyterLab on the notebooks; options: make lab LAB="--no-browser --allow-root"
 # make bench      measure speed, memory and quality beside others, into benchmarks/results.json; one suite: make bench ONLY=sums
 # make sync       export the notebooks into kxbook/ and clean them: after every edit
+# make format     ruff's format for code, one sentence a line for prose
 # make picture    redraw the README's pictures from the README's examples; needs Chromium and its driver
 # make clean      remove all of it, for instance after the folder has moved
 
 PYTHON ?= python3
 BIN    := .venv/bin
 
-.PHONY: test test-all coverage test-matrix trust book lab bench sync picture clean
+.PHONY: test test-all coverage test-matrix trust book lab bench sync format picture clean
 test: .venv/ready
 	$(BIN)/python -m $(COVERED)pytest
 
@@ -49,6 +50,11 @@ bench: .venv/bench
 
 sync: .venv/ready
 	$(BIN)/python -c "from nbdev.doclinks import nbdev_export; from nbdev.clean import nbdev_clean; nbdev_export(); nbdev_clean()"
+
+format: .venv/ready
+	$(BIN)/python tools/prose.py
+	$(BIN)/ruff check --quiet --fix
+	$(BIN)/ruff format --quiet
 
 picture: .venv/ready
 	$(BIN)/python tests/test_readme.py
