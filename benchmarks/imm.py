@@ -28,7 +28,9 @@ def measure(say):
             }
         else:
             kernel = gaussian(scale_gamma(X))
-            contenders = {"Kernel IMM, Gaussian root, the tree": lambda: kernel_imm(X, y, kernel)[0]}
+            contenders = {
+                "Kernel IMM, Gaussian root, the tree": lambda: kernel_imm(X, y, kernel)[0]
+            }
         contenders["CART"] = lambda: cart(X, y, k)
         kernel_imm(X[:1000], y[:1000] % 3, linear(), bins=8)  # compiles
         kernel_imm(X[:1000], y[:1000] % 3, linear())
@@ -43,5 +45,14 @@ def measure(say):
         for name in contenders:
             seconds = statistics.median(times[name])
             right = float((found[name].predict(X) == y).mean())
-            rows.append({"what": name, "n": n, "k": k, "seconds": seconds, "share of CART's": seconds / other, "labels right": right})
+            rows.append(
+                {
+                    "what": name,
+                    "n": n,
+                    "k": k,
+                    "seconds": seconds,
+                    "share of CART's": seconds / other,
+                    "labels right": right,
+                }
+            )
     return rows

@@ -58,7 +58,9 @@ def tslearn(X, k, gamma, seed):
     warnings.simplefilter("ignore")
     from tslearn.clustering import KernelKMeans
 
-    model = KernelKMeans(k, kernel="rbf", kernel_params={"gamma": gamma}, n_init=10, max_iter=300, random_state=seed)
+    model = KernelKMeans(
+        k, kernel="rbf", kernel_params={"gamma": gamma}, n_init=10, max_iter=300, random_state=seed
+    )
     return model.fit(X[:, :, None]).labels_
 
 
@@ -90,7 +92,15 @@ def one(contender, name, n, seed):
     labels = run(X, k, gamma, seed)
     seconds = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"seconds": seconds, "megabytes": (after - before) / 1024, "labels": np.asarray(labels).tolist()}))
+    print(
+        json.dumps(
+            {
+                "seconds": seconds,
+                "megabytes": (after - before) / 1024,
+                "labels": np.asarray(labels).tolist(),
+            }
+        )
+    )
 
 
 def measure(say):
@@ -112,7 +122,12 @@ def measure(say):
                     if contender in given_up:
                         continue
                     try:
-                        done = subprocess.run(command, capture_output=True, text=True, timeout=None if contender.startswith("kxbook") else LIMIT)
+                        done = subprocess.run(
+                            command,
+                            capture_output=True,
+                            text=True,
+                            timeout=None if contender.startswith("kxbook") else LIMIT,
+                        )
                     except subprocess.TimeoutExpired:
                         given_up.add(contender)
                         say(f"{name} {n} {contender}: given up after {LIMIT} s")
@@ -122,12 +137,18 @@ def measure(say):
                     found.setdefault(contender, []).append(json.loads(done.stdout.splitlines()[-1]))
                     say(f"{name} {n} {contender}: {found[contender][-1]['seconds']:.1f} s")
             nothing = {"extra MB": None, "kernel cost": None, "ARI": None}
-            rows += [{"what": contender, "data": name, "n": n, "seconds": f"> {LIMIT}"} | nothing for contender in sorted(given_up)]
+            rows += [
+                {"what": contender, "data": name, "n": n, "seconds": f"> {LIMIT}"} | nothing
+                for contender in sorted(given_up)
+            ]
             for contender, runs in found.items():
                 if contender in given_up:
                     continue
                 labels = [np.array(run["labels"]) for run in runs]
-                costs = [lloyd(gram, l, k, max_iter=0).cost for l in (labels if n <= STORES_K else labels[:1])]
+                costs = [
+                    lloyd(gram, l, k, max_iter=0).cost
+                    for l in (labels if n <= STORES_K else labels[:1])
+                ]
                 rows.append(
                     {
                         "what": contender,

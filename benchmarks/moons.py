@@ -32,5 +32,7 @@ def measure(say):
                 "not above": all(m.inertia_ <= best.cost * (1 + 1e-12) for m in models),
             }
         )
-        say(f"seed {data_seed}: lowest ARI {rows[-1]['lowest ARI']:.4f}, {time.perf_counter() - start:.0f} s")
+        say(
+            f"seed {data_seed}: lowest ARI {rows[-1]['lowest ARI']:.4f}, {time.perf_counter() - start:.0f} s"
+        )
     return rows

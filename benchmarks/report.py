@@ -26,7 +26,9 @@ def measure(say):
             Z, gram = scale_columns(X, "standard"), "nystroem" if n > NYSTROEM_FROM else "auto"
             contenders = {
                 "fit": lambda Z=Z, gram=gram: KernelExKMC(K, gram=gram, random_state=0).fit(Z),
-                "command": lambda: main(["explain", str(table), "-k", str(K), "-o", str(page), "--quiet"]),
+                "command": lambda: main(
+                    ["explain", str(table), "-k", str(K), "-o", str(page), "--quiet"]
+                ),
             }
             times = {name: [] for name in contenders}
             for round_ in range(-1, ROUNDS):  # the first one compiles, and is not counted

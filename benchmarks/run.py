@@ -22,20 +22,49 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "tslearn")
 
 def machine():
     "What the figures were measured on."
-    cpu = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "") if Path("/proc/cpuinfo").exists() else ""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30 if hasattr(os, "sysconf") else 0
-    return f"{cpu or platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GB; Python {platform.python_version()}, " + ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    cpu = (
+        next(
+            (
+                line.split(":")[1].strip()
+                for line in Path("/proc/cpuinfo").read_text().splitlines()
+                if line.startswith("model name")
+            ),
+            "",
+        )
+        if Path("/proc/cpuinfo").exists()
+        else ""
+    )
+    memory = (
+        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+        if hasattr(os, "sysconf")
+        else 0
+    )
+    return (
+        f"{cpu or platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GB; Python {platform.python_version()}, "
+        + ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    )
 
 
 def table(rows):
     "Rows as aligned text."
     cells = [list(rows[0]), *([show(v) for v in row.values()] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    return "\n".join("  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths))) for row in cells)
+    return "\n".join(
+        "  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths)))
+        for row in cells
+    )
 
 
 def show(value):
-    return "–" if value is None else f"{value:.3g}" if isinstance(value, float) and abs(value) < 1000 else f"{value:,.0f}".replace(",", " ") if isinstance(value, float) else str(value)
+    return (
+        "–"
+        if value is None
+        else f"{value:.3g}"
+        if isinstance(value, float) and abs(value) < 1000
+        else f"{value:,.0f}".replace(",", " ")
+        if isinstance(value, float)
+        else str(value)
+    )
 
 
 def main(names):

@@ -21,7 +21,11 @@ D, RANK = 10, 200
 
 def row(what, n, k, seconds, other, ratio, **more):
     empty = {"cost of the exact tree's": None, "memory, GB": None, "features, GB": None}
-    return {"what": what, "n": n, "k": k, "seconds": seconds, "beside": other, "share": ratio} | empty | more
+    return (
+        {"what": what, "n": n, "k": k, "seconds": seconds, "beside": other, "share": ratio}
+        | empty
+        | more
+    )
 
 
 def trees(say, n=1_000_000):
@@ -42,7 +46,17 @@ def trees(say, n=1_000_000):
         gram, exact = as_gram(linear(), X), kernel_imm(X, y, linear())[0]
         cost = kernel_cost(gram, tree.predict(X)) / kernel_cost(gram, exact.predict(X))
         seconds, other = np.median(times["tree"]), np.median(times["CART"])
-        rows.append(row("IMM in 256 bins", n, k, seconds, "CART", seconds / other, **{"cost of the exact tree's": cost}))
+        rows.append(
+            row(
+                "IMM in 256 bins",
+                n,
+                k,
+                seconds,
+                "CART",
+                seconds / other,
+                **{"cost of the exact tree's": cost},
+            )
+        )
     return rows
 
 
@@ -68,12 +82,16 @@ def fits(say, n=1_000_000):
     "Kernel k-means and its tree from Nyström features of rank 200, beside scikit-learn's clustering alone."
     found = {}
     for what in ("kxbook", "sklearn"):
-        done = subprocess.run([sys.executable, __file__, what, str(n)], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, __file__, what, str(n)], capture_output=True, text=True, check=True
+        )
         found[what] = json.loads(done.stdout.splitlines()[-1])
         say(f"{what}, Nyström, n = {n}: {found[what][0]:.1f} s, {found[what][1]:.2f} GB")
     (seconds, memory), (other, _) = found["kxbook"], found["sklearn"]
     sizes = {"memory, GB": memory, "features, GB": 4 * n * RANK / 1e9}
-    return [row("Kernel ExKMC, Nyström", n, 10, seconds, "Nystroem + KMeans", seconds / other, **sizes)]
+    return [
+        row("Kernel ExKMC, Nyström", n, 10, seconds, "Nystroem + KMeans", seconds / other, **sizes)
+    ]
 
 
 def chunk(block_id, size, k=10):
@@ -89,7 +107,9 @@ def dask_fits(say, n=2_000_000, size=100_000, k=10):
     import dask.array as da
     from distributed import Client, LocalCluster
 
-    parts = [da.from_delayed(dask.delayed(chunk)(i, size), (size, D), float) for i in range(n // size)]
+    parts = [
+        da.from_delayed(dask.delayed(chunk)(i, size), (size, D), float) for i in range(n // size)
+    ]
     X = da.concatenate(parts)
     settings = dict(n_clusters=k, gram="nystroem", rank=RANK, bins=256, random_state=0)
     times = {}
@@ -103,13 +123,32 @@ def dask_fits(say, n=2_000_000, size=100_000, k=10):
     memory = X.compute(scheduler="threads")
     clock("memory", memory)
     del memory
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0
+        ) as cluster,
+        Client(cluster),
+    ):
         half, whole = X[: n // 2].persist(), X.persist()
         clock("half", half)
         clock("whole", whole)
     return [
-        row("Kernel ExKMC, two Dask workers", n, k, times["whole"], "in memory", times["whole"] / times["memory"]),
-        row("Kernel ExKMC, two Dask workers", n, k, times["whole"], "half the points", times["whole"] / times["half"]),
+        row(
+            "Kernel ExKMC, two Dask workers",
+            n,
+            k,
+            times["whole"],
+            "in memory",
+            times["whole"] / times["memory"],
+        ),
+        row(
+            "Kernel ExKMC, two Dask workers",
+            n,
+            k,
+            times["whole"],
+            "half the points",
+            times["whole"] / times["half"],
+        ),
     ]
 
 

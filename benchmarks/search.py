@@ -51,8 +51,14 @@ def contenders(name, X, Z, y, leaves):
     found = {}
     for cuts in ("interval", "threshold"):
         for method in (KernelTree, KernelExKMC, KernelExpand):
-            more = dict(cuts=cuts) if method is KernelTree else dict(cuts=cuts, base="imm" if cuts == "interval" else "empty")
-            found[f"{method.__name__}, {cuts}s"] = lambda m=method, more=more: m(**options, **more).fit(X, reference_labels=y)
+            more = (
+                dict(cuts=cuts)
+                if method is KernelTree
+                else dict(cuts=cuts, base="imm" if cuts == "interval" else "empty")
+            )
+            found[f"{method.__name__}, {cuts}s"] = lambda m=method, more=more: m(
+                **options, **more
+            ).fit(X, reference_labels=y)
     if name == "linear" and leaves == k:
         found["IMM"] = lambda: IMM().fit(X, reference_labels=y)
     found["CART"] = lambda: DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(X, y)
@@ -62,13 +68,21 @@ def contenders(name, X, Z, y, leaves):
 
 def measure(say, cases=CASES):
     warnings.simplefilter("ignore")  # some need fewer leaves than they may use
-    KernelTree(max_leaves=4, kernel="linear").fit(np.random.default_rng(0).normal(size=(500, 10)), reference_labels=np.arange(500) % 3)  # compiles
+    KernelTree(max_leaves=4, kernel="linear").fit(
+        np.random.default_rng(0).normal(size=(500, 10)), reference_labels=np.arange(500) % 3
+    )  # compiles
     rows = []
     for name, n, k, per_cluster, rounds in cases:
         X, _ = make_blobs(n, n_features=10, centers=k, cluster_std=4, random_state=0)
         y = KMeans(k, n_init=1, random_state=0).fit(X).labels_
         kernel = linear() if name == "linear" else gaussian(scale_gamma(X))
-        gram = as_gram(kernel, X, *(() if name == "linear" else ("nystroem",)), rank=RANK, rng=np.random.default_rng(0))
+        gram = as_gram(
+            kernel,
+            X,
+            *(() if name == "linear" else ("nystroem",)),
+            rank=RANK,
+            rng=np.random.default_rng(0),
+        )
         Z, whole = X if name == "linear" else gram.Z, kernel_cost(gram, y)
         for leaves in (times * k for times in per_cluster):
             fits = contenders(name, X, Z, y, leaves)
@@ -78,10 +92,27 @@ def measure(say, cases=CASES):
                     start = time.perf_counter()
                     found[what] = fit()
                     times[what].append(time.perf_counter() - start)
-                    say(f"{name}, n = {n}, k = {k}, {leaves} leaves, {what}: {times[what][-1]:.2f} s")
+                    say(
+                        f"{name}, n = {n}, k = {k}, {leaves} leaves, {what}: {times[what][-1]:.2f} s"
+                    )
             other = statistics.median(times["CART"])
             for what, model in found.items():
-                seconds, depth = statistics.median(times[what]), model.tree_.depth if hasattr(model, "price_") else model.get_depth()
+                seconds, depth = (
+                    statistics.median(times[what]),
+                    model.tree_.depth if hasattr(model, "price_") else model.get_depth(),
+                )
                 price = kernel_cost(gram, model.predict(X)) / whole
-                rows.append({"what": what, "kernel": name, "n": n, "k": k, "leaves": leaves, "price": price, "depth": depth, "seconds": seconds, "share of CART's": seconds / other})
+                rows.append(
+                    {
+                        "what": what,
+                        "kernel": name,
+                        "n": n,
+                        "k": k,
+                        "leaves": leaves,
+                        "price": price,
+                        "depth": depth,
+                        "seconds": seconds,
+                        "share of CART's": seconds / other,
+                    }
+                )
     return rows

@@ -58,10 +58,28 @@ def measure(say):
             result = None if "no sums" in name else run()
             error = None if result is None else float(np.abs(result[some] / exact - 1).max())
             median = statistics.median(times[name])
-            rows.append({"what": name, "precision": dtype, "s per 10⁹ entries": median, "times ours": median / ours, "largest relative error": error})
+            rows.append(
+                {
+                    "what": name,
+                    "precision": dtype,
+                    "s per 10⁹ entries": median,
+                    "times ours": median / ours,
+                    "largest relative error": error,
+                }
+            )
         stored = contenders = None  # room for the next one
     far = X + 1e8
-    near = StreamedGram(gaussian(GAMMA), far - 1e8).cluster_sums(labels, K)  # the same rounded points, without the offset
+    near = StreamedGram(gaussian(GAMMA), far - 1e8).cluster_sums(
+        labels, K
+    )  # the same rounded points, without the offset
     off = float(np.abs(StreamedGram(gaussian(GAMMA), far).cluster_sums(labels, K) / near - 1).max())
-    rows.append({"what": "kxbook, streamed, offset 10⁸", "precision": "float64", "s per 10⁹ entries": None, "times ours": None, "largest relative error": off})
+    rows.append(
+        {
+            "what": "kxbook, streamed, offset 10⁸",
+            "precision": "float64",
+            "s per 10⁹ entries": None,
+            "times ours": None,
+            "largest relative error": off,
+        }
+    )
     return rows

@@ -35,7 +35,9 @@ def measure(say):
             found[name].predict(X)
             runs[name].append(time.perf_counter() - start)
             say(f"{name}: {times[name][-1]:.1f} s, predict {runs[name][-1]:.2f} s")
-    cart = {what: statistics.median(values["CART"]) for what, values in (("grow", times), ("run", runs))}
+    cart = {
+        what: statistics.median(values["CART"]) for what, values in (("grow", times), ("run", runs))
+    }
     return [
         {
             "what": name,

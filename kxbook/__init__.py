@@ -6,7 +6,18 @@ from pathlib import Path as _Path
 __version__ = "0.1.0"
 
 # Where each public name is defined. Modules are imported on first use, so that `import kxbook` is quick.
-_HOME = {"Kernel": "kernel", "KernelKMeans": "estimators", "IMM": "estimators", "KernelIMM": "estimators", "KernelExKMC": "estimators", "KernelExpand": "estimators", "KernelTree": "search", "Tree": "tree", "Cut": "tree", "Certificate": "price"}
+_HOME = {
+    "Kernel": "kernel",
+    "KernelKMeans": "estimators",
+    "IMM": "estimators",
+    "KernelIMM": "estimators",
+    "KernelExKMC": "estimators",
+    "KernelExpand": "estimators",
+    "KernelTree": "search",
+    "Tree": "tree",
+    "Cut": "tree",
+    "Certificate": "price",
+}
 _MODULES = sorted(p.stem for p in _Path(__file__).parent.glob("[a-z]*.py"))
 __all__ = [*_HOME]
 
@@ -16,7 +27,9 @@ def __getattr__(name: str):
         return getattr(_import_module(f"{__name__}.{_HOME[name]}"), name)
     if name in _MODULES:
         return _import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; its modules are {', '.join(_MODULES)}")
+    raise AttributeError(
+        f"module {__name__!r} has no attribute {name!r}; its modules are {', '.join(_MODULES)}"
+    )
 
 
 def __dir__() -> list[str]:

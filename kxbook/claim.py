@@ -112,9 +112,7 @@ def _checks_something(body: list) -> bool:
     "Whether a claim's body asserts something, by a statement or by a call such as `assert_eq`."
     nodes = [n for statement in body for n in ast.walk(statement)]
     called = [
-        getattr(n.func, "attr", getattr(n.func, "id", ""))
-        for n in nodes
-        if isinstance(n, ast.Call)
+        getattr(n.func, "attr", getattr(n.func, "id", "")) for n in nodes if isinstance(n, ast.Call)
     ]
     return any(isinstance(n, ast.Assert) for n in nodes) or any(
         c.startswith(("assert_", "test_", "expect_fail")) for c in called
@@ -177,9 +175,7 @@ def _enter_code(ledger: Ledger, source: str, where: str) -> None:
     if "claim(" not in source or re.search(r"^#\| *eval: *false", source, re.M):
         return
     for call, body, heard in _claims(ast.parse(re.sub(r"^[%!].*", "", source, flags=re.M))):
-        args = {k.arg: k.value for k in call.keywords} | (
-            {"id": call.args[0]} if call.args else {}
-        )
+        args = {k.arg: k.value for k in call.keywords} | ({"id": call.args[0]} if call.args else {})
         try:
             id, kind, uses, breaks = (
                 ast.literal_eval(args.get(a, "()")) for a in ("id", "kind", "uses", "breaks")
@@ -191,9 +187,7 @@ def _enter_code(ledger: Ledger, source: str, where: str) -> None:
             continue
         s = ledger.statements.get(id)
         if s is None:
-            ledger.problems.append(
-                f"{where}: a claim about {id}, which is not stated before it"
-            )
+            ledger.problems.append(f"{where}: a claim about {id}, which is not stated before it")
         elif s.kind:
             ledger.problems.append(f"{where}: {id} is claimed a second time")
         else:
@@ -274,9 +268,7 @@ def audit(
     "Everything that is wrong with the ledger; an empty list if it is honest."
     problems = list(ledger.problems)
     problems += [
-        f"{s.where}: {fault}"
-        for s in ledger.statements.values()
-        for fault in _faults(s, ledger)
+        f"{s.where}: {fault}" for s in ledger.statements.values() for fault in _faults(s, ledger)
     ]
     try:
         TopologicalSorter({s.id: s.needs for s in ledger.statements.values()}).prepare()

@@ -98,13 +98,11 @@ def exkmc_line(
     "Clusters at -1, 0, 1 on a line, half of each `eps` to either side; points and labels."
     if not isinstance(n, (int, np.integer)) or n < 6 or n % 6:
         raise ValueError(
-            "The 'n' parameter of exkmc_line must be a positive multiple of 6. "
-            f"Got {n!r} instead."
+            f"The 'n' parameter of exkmc_line must be a positive multiple of 6. Got {n!r} instead."
         )
     if not 0 < eps < 0.5:
         raise ValueError(
-            "The 'eps' parameter of exkmc_line must be a number in (0, 0.5). "
-            f"Got {eps!r} instead."
+            f"The 'eps' parameter of exkmc_line must be a number in (0, 0.5). Got {eps!r} instead."
         )
     y = np.repeat([0, 1, 2], n // 3)
     side = np.tile(np.repeat([-1, 1], n // 6), 3)
@@ -126,9 +124,7 @@ def quadratic_xor(
 # %% ../nbs/01_data.ipynb #42cfaf04
 def epsilon_words() -> tuple[NDArray, NDArray]:
     "Eight points of 36 coordinates in two clusters: far apart, yet no coordinate separates them."
-    halves = np.array(
-        [[i in pair for i in range(4)] for pair in combinations(range(4), 2)], float
-    )
+    halves = np.array([[i in pair for i in range(4)] for pair in combinations(range(4), 2)], float)
     first, second = np.repeat(halves, 6, axis=0).T, np.tile(0 - halves, (6, 1)).T
     return np.vstack([first, second]), np.repeat([0, 1], 4)
 

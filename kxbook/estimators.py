@@ -206,9 +206,7 @@ class _Whole(Interval):
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
-class KernelKMeans(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
+class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """Kernel k-means: clusters of any shape, by Lloyd's algorithm in feature space.
 
     Minimises the sum of squared distances of feature vectors to the means of their clusters.
@@ -732,9 +730,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
 
     def _names(self, feature_names=None):
         "Feature names: those given, those of the data, or none."
-        return (
-            getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
-        )
+        return getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
 
     def _rows(self, X: ArrayLike) -> NDArray:
         check_is_fitted(self)

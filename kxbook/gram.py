@@ -405,9 +405,7 @@ def nystroem_error(
     return float(product * norm + np.finfo(dtype).eps)
 
 # %% ../nbs/03_gram.ipynb #7a8cee00
-def _tall_product(
-    Z: NDArray, V: NDArray, rows: NDArray | None, block: int = 1 << 14
-) -> NDArray:
+def _tall_product(Z: NDArray, V: NDArray, rows: NDArray | None, block: int = 1 << 14) -> NDArray:
     "Zᵀ V, or that of some rows of Z: pieces in the precision of Z, their sum in float64."
     if Z.dtype == np.float64 and rows is None:
         return Z.T @ V
@@ -603,9 +601,7 @@ def refuse_extremes(
         raise ValueError(f"The kernel {kernel.name} is not finite on this data. Rescale X.")
     of_values = kernel.combine == "sum" or kernel.name == "quadratic"
     if of_values and away.any() and largest < SMALLEST:
-        raise ValueError(
-            f"The kernel {kernel.name} is too close to zero on this data. Rescale X."
-        )
+        raise ValueError(f"The kernel {kernel.name} is too close to zero on this data. Rescale X.")
 
 
 def feature_type(
@@ -645,7 +641,5 @@ def as_gram(
         landmarks = choose_landmarks(kernel, X, rank, how == "nystroem++", rng)
         many = len(X) > FLOAT64_UP_TO
         kept = feature_type(float(np.abs(kernel.diag(X)).max())) if many else "float64"
-        return nystroem_gram(
-            X, partial(nystroem_features, kernel, landmarks=landmarks, dtype=kept)
-        )
+        return nystroem_gram(X, partial(nystroem_features, kernel, landmarks=landmarks, dtype=kept))
     return StreamedGram(kernel, X, dtype)

@@ -50,9 +50,7 @@ class _Sorted(_Books):
         leaves = self._leaves(tree).items()
         return {leaf: (rows, self._kept(orders, rows)[0]) for leaf, rows in leaves}
 
-    def _kept(
-        self, orders: list[NDArray], rows: NDArray
-    ) -> tuple[list[NDArray], list[NDArray]]:
+    def _kept(self, orders: list[NDArray], rows: NDArray) -> tuple[list[NDArray], list[NDArray]]:
         "The orders of some points, and of the others."
         inside = np.zeros(len(self.X), dtype=bool)
         inside[rows] = True
@@ -140,9 +138,7 @@ def check_bins(
     "Number of bins, or None for exact trees."
     if bins == "auto":
         return None if n <= EXACT_UP_TO else 256
-    if bins is not None and (
-        not isinstance(bins, (int, np.integer)) or not 2 <= bins <= 65_536
-    ):
+    if bins is not None and (not isinstance(bins, (int, np.integer)) or not 2 <= bins <= 65_536):
         raise ValueError(
             "The 'bins' parameter must be 'auto', None or an int in the range [2, 65536]. "
             f"Got {bins!r} instead."
@@ -211,9 +207,7 @@ def grow_from(
     label = {}
     for leaf in leaves:
         size, totals = books.totals(leaf.state)
-        label[leaf.node] = int(
-            totals.argmin() if size or tree is None else tree.label[leaf.node]
-        )
+        label[leaf.node] = int(totals.argmin() if size or tree is None else tree.label[leaf.node])
     return build_tree(nodes, label, len(columns))
 
 # %% ../nbs/10_grow.ipynb #e9d32cc3
@@ -233,9 +227,7 @@ def _check_grow(n: int, rows: int, max_leaves: int, tree: Tree | None, cuts: str
     if rows != n:
         raise ValueError(f"costs must have a row for each of the {n} points. Got {rows} rows.")
     if cuts not in CUTS:
-        raise ValueError(
-            f"The 'cuts' parameter must be a str among {CUTS}. Got {cuts!r} instead."
-        )
+        raise ValueError(f"The 'cuts' parameter must be a str among {CUTS}. Got {cuts!r} instead.")
     if not isinstance(max_leaves, (int, np.integer)) or max_leaves < 1:
         raise ValueError(
             "The 'max_leaves' parameter must be an int in the range [1, inf). "

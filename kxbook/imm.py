@@ -116,9 +116,7 @@ def divide_column(
         last = np.unique(np.r_[last, extra, before])
     below, above = last[:-1], last[1:]
     if binned:  # the next value of the data, or of the extra ones
-        after = [
-            np.r_[v, np.inf][np.searchsorted(v, below, side="right")] for v in (data, extra)
-        ]
+        after = [np.r_[v, np.inf][np.searchsorted(v, below, side="right")] for v in (data, extra)]
         above = np.minimum(*after)
     middle = _short(below / 2 + above / 2, below, above)
     hi = np.where(middle < above, middle, below)  # two neighbouring floats have no middle
@@ -228,9 +226,7 @@ def _fewest(code, label, count, Phi, mu, peaks, gaps, here, midpoints):
             if flip:
                 a, b = 0, a - 1
             wide = (
-                0.0
-                if a < 0
-                else min(gaps[a - 1] if a > 0 else 1.0, gaps[b] if b < m - 1 else 1.0)
+                0.0 if a < 0 else min(gaps[a - 1] if a > 0 else 1.0, gaps[b] if b < m - 1 else 1.0)
             )
             tie = mistakes == best and abs(wide - margin) <= 1e-12
             if mistakes < best or wide > margin + 1e-12 or (tie and (a, b) < found[:2]):

@@ -116,9 +116,7 @@ def check_points(
             "for a single feature, reshape(1, -1) for a single sample."
         )
     if 0 in X.shape:
-        raise ValueError(
-            f"{name} must have at least 1 sample and 1 feature. Got shape {X.shape}."
-        )
+        raise ValueError(f"{name} must have at least 1 sample and 1 feature. Got shape {X.shape}.")
     if not np.isfinite(X).all():
         what = "NaN" if np.isnan(X).any() else "infinity"
         raise ValueError(f"Input {name} contains {what}. Remove or impute such rows first.")
@@ -320,9 +318,7 @@ def _quadratic(X, Y):
 
 
 def _epsilon(X, Y, eps):
-    mantissa, exponent = np.frexp(
-        eps
-    )  # a power of two changes no digit, and squares stay in range
+    mantissa, exponent = np.frexp(eps)  # a power of two changes no digit, and squares stay in range
     squares = (np.ldexp(s[:, None] - t, -exponent) ** 2 for s, t in zip(X.T, Y.T))
     return (np.sqrt(sum(squares)) <= mantissa).astype(float)
 
@@ -417,7 +413,5 @@ def as_kernel(
             f"Got {gamma!r} instead."
         )
     if X is None:
-        raise ValueError(
-            "The 'gamma' parameter is 'scale', which needs X: pass it, or a number."
-        )
+        raise ValueError("The 'gamma' parameter is 'scale', which needs X: pass it, or a number.")
     return KERNELS[kernel](scale_gamma(X))

@@ -241,9 +241,7 @@ def leading_eigenvectors(
         start = np.random.default_rng(0).normal(size=n)  # a fixed start: the same answer
         try:
             values, vectors = eigsh(operator, r, which="LA", v0=start, tol=tol, maxiter=300)
-        except (
-            ArpackNoConvergence
-        ) as e:  # many eigenvalues are almost equal: those that are found
+        except ArpackNoConvergence as e:  # many eigenvalues are almost equal: those that are found
             values, vectors = e.eigenvalues, e.eigenvectors
     order = np.argsort(-values)[:r]
     return values[order], vectors[:, order]
@@ -309,9 +307,7 @@ def _chances(weights: NDArray, size: int) -> NDArray:
         sure = chance == 1
 
 
-def _from_sample(
-    gram: Gram, k: int, init: str, weights: NDArray, rng, max_iter: int
-) -> NDArray:
+def _from_sample(gram: Gram, k: int, init: str, weights: NDArray, rng, max_iter: int) -> NDArray:
     "Labels for all points from the best clustering of a sample."
     size = min(gram.n, max(2000, min(40 * k, 5000)))
     chance = _chances(weights, size)

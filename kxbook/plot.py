@@ -87,9 +87,7 @@ def plot_partition(
     margin = np.where(high > low, 0.05 * (high - low), 1.0)
     xs, ys = (np.linspace(*ends, resolution) for ends in zip(low - margin, high + margin))
     grid = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
-    regions = np.asarray(predict(grid), dtype=int).reshape(resolution, resolution) % len(
-        PALETTE
-    )
+    regions = np.asarray(predict(grid), dtype=int).reshape(resolution, resolution) % len(PALETTE)
     ax.pcolormesh(
         xs,
         ys,
@@ -129,14 +127,10 @@ def _box_text(
     return f"cluster {tree.label[node]}{size}"
 
 
-def _write(
-    ax: Axes, x: float, y: float, text: str, size: float, edge: str, width: float
-) -> None:
+def _write(ax: Axes, x: float, y: float, text: str, size: float, edge: str, width: float) -> None:
     "Centred text in a white box."
     box = dict(boxstyle="round,pad=0.4", fc="white", ec=edge, lw=width)
-    ax.text(
-        x, y, text, size=size, ha="center", va="center", color="#111111", bbox=box, zorder=2
-    )
+    ax.text(x, y, text, size=size, ha="center", va="center", color="#111111", bbox=box, zorder=2)
 
 # %% ../nbs/90_plot.ipynb #22333948
 def plot_tree(
@@ -264,8 +258,7 @@ class Stepper:
             "Next": _MOVE.format(step="stepUp"),
         }
         play, back, forth = (
-            f'<button type="button" onclick="{do}">{name}</button> '
-            for name, do in buttons.items()
+            f'<button type="button" onclick="{do}">{name}</button> ' for name, do in buttons.items()
         )
         slider = f'<input type="range" min="1" max="{n}" value="{n}" aria-label="Step" oninput="{_SHOW}"> '
         caption = f'<output style="display:block">{escape(self.captions[-1])}</output>'

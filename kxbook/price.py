@@ -156,9 +156,7 @@ def _rough_eigenvectors(operator, m: int, rng: np.random.Generator) -> NDArray:
 
 def _largest_sum(operator, r: int, rng: np.random.Generator) -> float:
     "At least the sum of the positive ones of the r largest eigenvalues, but for FAILURE."
-    most = min(
-        operator.shape[0] // (PASSES + 1), 200
-    )  # columns; more clusters get less of a bound
+    most = min(operator.shape[0] // (PASSES + 1), 200)  # columns; more clusters get less of a bound
     Q = _rough_eigenvectors(operator, min(2 * r + 8, most), rng)
     AQ = operator @ Q
     Theta, R = Q.T @ AQ, AQ - Q @ (Q.T @ AQ)
@@ -314,8 +312,7 @@ def relaxed_matrix(
         raise ValueError(f"The 'k' parameter must be at least 1. Got {k}.")
     if n > RELAXED_UP_TO:
         raise ValueError(
-            f"The relaxation is for at most {RELAXED_UP_TO} points. Got {n}. "
-            "Use spectral_bound."
+            f"The relaxation is for at most {RELAXED_UP_TO} points. Got {n}. Use spectral_bound."
         )
     A, value, places = _relaxation(gram, min(k, n), w)
     scale = max(np.trace(A) / n, 1e-6 * float(np.abs(A).max()), np.finfo(float).tiny)
@@ -354,9 +351,7 @@ class _Axis(NamedTuple):
     "One axis for several clusterings of the same items."
 
     values: NDArray  # (m,) distinct values
-    tables: list[
-        NDArray
-    ]  # (m, k) for each clustering: how much weight of a cluster has a value
+    tables: list[NDArray]  # (m, k) for each clustering: how much weight of a cluster has a value
     codes: NDArray  # (n,) which value each point has
 
 
@@ -504,15 +499,15 @@ def _words(c: Certificate) -> str:
             f"into {into} can: none costs less than {_digits(c.lower_bound, False)}."
         )
     else:
-        rounding = f"Up to rounding of {_digits(c.tolerance, True, 2)} they" if c.tolerance else "They"
+        rounding = (
+            f"Up to rounding of {_digits(c.tolerance, True, 2)} they" if c.tolerance else "They"
+        )
         said.append(f"{rounding} cost nothing, and no clustering costs less.")
     if c.rigorous:
         said.append("Interval arithmetic has verified this bound: no rounding can make it wrong.")
     if np.isfinite(c.normalised_price):
         one = f"All points in one cluster would cost {_percent(c.one_cluster_price - 1)} more"
-        lost = (
-            f"; the tree gives up {_percent(c.normalised_price)} of what clustering has gained."
-        )
+        lost = f"; the tree gives up {_percent(c.normalised_price)} of what clustering has gained."
         said.append(f"{one} than the reference{lost if c.normalised_price >= 0 else '.'}")
     if np.isnan(c.worst_case):
         return " ".join([*said, "There is no worst-case promise for this tree."])
@@ -540,12 +535,8 @@ def _certificate_html(c: Certificate) -> str:
                 f'<td style="width:50%"><div style="{bar}"></div></td></tr>'
             )
             if reason:
-                rows += (
-                    f'<tr><td colspan="3" {left}>≤ <small>{escape(reason)}</small></td></tr>'
-                )
-        head = (
-            f"<tr><th {left}>line</th><th>value</th><th {left}>on a logarithmic scale</th></tr>"
-        )
+                rows += f'<tr><td colspan="3" {left}>≤ <small>{escape(reason)}</small></td></tr>'
+        head = f"<tr><th {left}>line</th><th>value</th><th {left}>on a logarithmic scale</th></tr>"
         return f'<table class="table">{head}{rows}</table>'
 
     base = f"<p>The tree it grew from:</p>{table(c.base_proof, ())}" if c.base_proof else ""
@@ -889,26 +880,16 @@ def _obstacles(gram: Gram, kernel: Kernel, axes: list[_Axis], run: Run) -> list[
     "Why the last lines of the theorem do not hold, if so."
     most, found = max(len(axis.values) for axis in axes), []
     if run.binned:
-        found.append(
-            "Columns were rounded to bins: the last lines of the theorem need bins=None."
-        )
-    if (
-        run.surrogate in ("exact", "landmark")
-        and kernel.name != "hellinger"
-        and most > MOST_KNOTS
-    ):
+        found.append("Columns were rounded to bins: the last lines of the theorem need bins=None.")
+    if run.surrogate in ("exact", "landmark") and kernel.name != "hellinger" and most > MOST_KNOTS:
         found.append(
             f"A column has more than {MOST_KNOTS} distinct values: its features are at quantiles, "
             "for which the last lines of the theorem do not hold."
         )
     if isinstance(gram, LowRankGram) and kernel.name != "linear":
-        found.append(
-            "The last lines of the theorem need the kernel itself, not a low-rank one."
-        )
+        found.append("The last lines of the theorem need the kernel itself, not a low-rank one.")
     if not _normal(kernel, axes):
-        found.append(
-            "The kernel is not 1 at each point with itself: the theorem does not apply."
-        )
+        found.append("The kernel is not 1 at each point with itself: the theorem does not apply.")
     few = [axis.values[:MOST_KNOTS] for axis in axes]
     sure = kernel.semidefinite or most <= MOST_KNOTS and all(_is_kernel(kernel, z) for z in few)
     if not sure:
@@ -919,9 +900,7 @@ def _obstacles(gram: Gram, kernel: Kernel, axes: list[_Axis], run: Run) -> list[
     if kernel.name == "distance" and any(kernel.axis(z).min() < -1e-12 for z in few):
         found.append("The kernel has negative values: the last lines do not hold.")
     if kernel.name == "taylor" and np.any(run.shift):
-        found.append(
-            "A Taylor kernel that is shifted is another kernel: the lines are about that."
-        )
+        found.append("A Taylor kernel that is shifted is another kernel: the lines are about that.")
     return found
 
 

@@ -106,8 +106,7 @@ def _relinked(nodes: list[list], instead: dict[int, int], tree: Tree) -> Tree:
     order = [root, *(i for i in range(len(nodes)) if i > root)]
     place = {i: j for j, i in enumerate(order)}
     rows = [
-        [*nodes[i][:3], *(place[real(c)] if c >= 0 else -1 for c in nodes[i][3:])]
-        for i in order
+        [*nodes[i][:3], *(place[real(c)] if c >= 0 else -1 for c in nodes[i][3:])] for i in order
     ]
     label = {place[i]: int(tree.label[i]) for i in order if tree.left[i] < 0}
     return build_tree(rows, label, tree.n_features)
@@ -130,9 +129,7 @@ def as_features(
     "Features from names; x0, x1, ... by default."
     given = [f"x{i}" for i in range(d)] if features is None else list(features)
     if len(given) != d:
-        raise ValueError(
-            f"There must be {d} features, as many as the tree has. Got {len(given)}."
-        )
+        raise ValueError(f"There must be {d} features, as many as the tree has. Got {len(given)}.")
     return [f if isinstance(f, Feature) else Feature(str(f), str(f)) for f in given]
 
 # %% ../nbs/17_report.ipynb #f79e515f
@@ -832,12 +829,8 @@ def _leaf_data(tree: Tree, node: int, kept: dict[int, list], found: Explanation)
     "A leaf for the page: its label, its conditions in words, and its boxes in numbers."
     return {
         "label": int(tree.label[node]),
-        "when": [
-            [_subject(found.features[a]), say(found.features[a], p)] for a, p in kept.items()
-        ],
-        "box": {
-            str(a): [[_end(lo), _end(hi)] for (lo, _), (hi, _) in p] for a, p in kept.items()
-        },
+        "when": [[_subject(found.features[a]), say(found.features[a], p)] for a, p in kept.items()],
+        "box": {str(a): [[_end(lo), _end(hi)] for (lo, _), (hi, _) in p] for a, p in kept.items()},
     }
 
 # %% ../nbs/17_report.ipynb #d53aaff3
@@ -1427,9 +1420,7 @@ draw();
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     "A table of cells that are HTML already."
     top = "".join(f'<th scope="col">{escape(h)}</th>' for h in head)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows
-    )
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     label = f'class="scroll" tabindex="0" role="region" aria-label="Table: {escape(head[0])}"'
     table = f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
     return f"<div {label}>{table}</div>"
@@ -1441,9 +1432,7 @@ def _name_html(text: object) -> str:
 
 
 def _meter(share: float) -> str:
-    return (
-        f'<div class="meter"><i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i></div>'
-    )
+    return f'<div class="meter"><i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i></div>'
 
 # %% ../nbs/17_report.ipynb #4ee88a0b
 def _price_html(c: Certificate) -> str:

@@ -240,9 +240,7 @@ def parquet_pieces(
             )
         kind = str(file.schema_arrow.field(name).type)
         if not kind.startswith(("int", "uint", "float", "double", "halffloat", "bool")):
-            raise ValueError(
-                f"Column {name!r} is {kind}, not a number. Leave it out: columns=..."
-            )
+            raise ValueError(f"Column {name!r} is {kind}, not a number. Leave it out: columns=...")
 
     sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
     some = [i for i, size in enumerate(sizes) if size]

@@ -167,9 +167,7 @@ class Mover:
 
     def _best(self, node: _Node, rows: NDArray, more: NDArray) -> tuple[tuple | None, bool]:
         "The cut, and whether the sides change places; no cut if the outside takes all."
-        unit = max(float(np.abs(more).max()), 1e-300) / 2.0 ** (
-            51 - int(np.log2(len(rows)) + 1)
-        )
+        unit = max(float(np.abs(more).max()), 1e-300) / 2.0 ** (51 - int(np.log2(len(rows)) + 1))
         w = np.rint(more / unit)  # whole numbers, so that sums are exact
 
         def total(inside: NDArray) -> tuple[int, bool]:

@@ -252,9 +252,7 @@ def axis_features(
     return Phi
 
 
-def _features(
-    kernel: Kernel, surrogate: str, z: NDArray, order: int, shift: float
-) -> NDArray:
+def _features(kernel: Kernel, surrogate: str, z: NDArray, order: int, shift: float) -> NDArray:
     "The same, finite or not."
     params, knots = dict(kernel.params), knots_of(z)
     if surrogate == "coordinate":
@@ -277,9 +275,7 @@ def _features(
                 f"one. Got shift {shift:.6g}. Move the data to values >= 0 yourself."
             )
         a = np.sqrt(series_coefficients(params["g"], order))
-        return (
-            a * (z - shift)[:, None] ** np.arange(order + 1) * params["f"](z - shift)[:, None]
-        )
+        return a * (z - shift)[:, None] ** np.arange(order + 1) * params["f"](z - shift)[:, None]
     if kernel.name == "laplace":
         return laplace_features(z, params["gamma"], knots)
     if kernel.name == "hellinger":

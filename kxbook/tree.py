@@ -411,9 +411,7 @@ def _to_text(tree: Tree, feature_names: Sequence[str] | None) -> str:
         indent = f"{bars}|-- " if path else ""
         side = ("yes: " if path[-1][1] else "no: ") if path else ""
         leaf = tree.left[node] < 0
-        text = (
-            f"cluster {tree.label[node]}" if leaf else tree.question(node, feature_names) + "?"
-        )
+        text = f"cluster {tree.label[node]}" if leaf else tree.question(node, feature_names) + "?"
         lines.append(indent + side + text)
     return "\n".join(lines)
 
@@ -512,8 +510,7 @@ def _to_json(tree: Tree) -> str:
     inner = tree.left >= 0
     ends = {
         name: [
-            float(v) if i and np.isfinite(v) else None
-            for i, v in zip(inner, getattr(tree, name))
+            float(v) if i and np.isfinite(v) else None for i, v in zip(inner, getattr(tree, name))
         ]
         for name in ("lo", "hi")
     }
@@ -575,9 +572,7 @@ def _to_dot(tree: Tree, feature_names: Sequence[str] | None) -> str:
     lines = ["digraph tree {", '  node [shape=box, fontname="sans-serif"];']
     for node in _preorder(tree):
         leaf = tree.left[node] < 0
-        text = (
-            f"cluster {tree.label[node]}" if leaf else tree.question(node, feature_names) + "?"
-        )
+        text = f"cluster {tree.label[node]}" if leaf else tree.question(node, feature_names) + "?"
         lines.append(f"  {node} [label={json.dumps(text, ensure_ascii=False)}];")
         if not leaf:
             lines.append(f'  {node} -> {tree.left[node]} [label="yes"];')

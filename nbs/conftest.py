@@ -43,11 +43,15 @@ class Run(pytest.Item):
 
     def runtest(self):
         command = [sys.executable, "-c", RUN, str(self.path), *self.skip]
-        done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"MPLBACKEND": "agg"})
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=os.environ | {"MPLBACKEND": "agg"}
+        )
         if done.returncode or "every cell ran" not in done.stdout:
             raise NotebookFailed(self.summary(done.stderr + done.stdout))
         if "nbdev_export(" in self.path.read_text(encoding="utf-8"):
-            raise NotebookFailed(f"{self.path.name}: nbdev passes over a cell that contains nbdev_export(; use `make sync`")
+            raise NotebookFailed(
+                f"{self.path.name}: nbdev passes over a cell that contains nbdev_export(; use `make sync`"
+            )
 
     def summary(self, text):
         "Notebook, cell, line and error first; then the traceback from the cell on."
@@ -60,7 +64,11 @@ class Run(pytest.Item):
         return f"{self.path.name}, cell {cell[1]}, line {line[0] if line else '?'}: {error}\n\n{frames[0].rstrip()}"
 
     def repr_failure(self, excinfo):
-        return str(excinfo.value) if isinstance(excinfo.value, NotebookFailed) else super().repr_failure(excinfo)
+        return (
+            str(excinfo.value)
+            if isinstance(excinfo.value, NotebookFailed)
+            else super().repr_failure(excinfo)
+        )
 
     def reportinfo(self):
         return self.path, None, self.path.name

@@ -1,6 +1,6 @@
 """Render the book: translate the notebooks, run those that changed, hand all of it to Sphinx, and only then replace the old site.
 
-    python site/build.py            # into _book/, from _quarto.yml
+python site/build.py            # into _book/, from _quarto.yml
 """
 
 import ast
@@ -30,8 +30,23 @@ import kxbook
 from kxbook.claim import read_ledger
 
 SITE = Path(__file__).resolve().parent
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib", "matplotlib-inline", "ipython", "ipykernel")  # can change what a cell shows
-RENDERERS = ("sphinx", "myst-nb", "sphinx-book-theme", "pydata-sphinx-theme", "sphinxcontrib-bibtex")
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "numba",
+    "matplotlib",
+    "matplotlib-inline",
+    "ipython",
+    "ipykernel",
+)  # can change what a cell shows
+RENDERERS = (
+    "sphinx",
+    "myst-nb",
+    "sphinx-book-theme",
+    "pydata-sphinx-theme",
+    "sphinxcontrib-bibtex",
+)
 
 
 def contents(root):
@@ -53,29 +68,51 @@ def contents(root):
 def package_imports(tree):
     "Modules of kxbook that some code imports; a bare `import kxbook` means all of them."
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").split(".")[0] == "kxbook"):
+        if isinstance(node, ast.ImportFrom) and (
+            node.level or (node.module or "").split(".")[0] == "kxbook"
+        ):
             module = (node.module or "").removeprefix("kxbook").strip(".")
-            yield from [module] if module else [kxbook._HOME.get(a.name, a.name) for a in node.names]
+            yield from (
+                [module] if module else [kxbook._HOME.get(a.name, a.name) for a in node.names]
+            )
         elif isinstance(node, ast.Import):
-            yield from (a.name.removeprefix("kxbook").strip(".") or "*" for a in node.names if a.name.split(".")[0] == "kxbook")
+            yield from (
+                a.name.removeprefix("kxbook").strip(".") or "*"
+                for a in node.names
+                if a.name.split(".")[0] == "kxbook"
+            )
 
 
 def fingerprint(nb, name, root):
     "What the outputs of a notebook depend on: its code, the modules it imports, directly or not, their data, and the libraries."
     cells = [(i, c) for i, c in enumerate(nb["cells"], 1) if c["cell_type"] == "code"]
-    todo, seen = [m for i, c in cells for m in package_imports(parse(c["source"], f"{name}, cell {i}"))], {}
+    todo, seen = (
+        [m for i, c in cells for m in package_imports(parse(c["source"], f"{name}, cell {i}"))],
+        {},
+    )
     while todo:
         for path in sorted((root / "kxbook").glob(f"{todo.pop()}.py")):
             if path.name not in seen:
                 seen[path.name] = path.read_text(encoding="utf-8")
                 todo += package_imports(ast.parse(seen[path.name]))
-    paths = [SITE / "matplotlibrc", SITE / "ipython_kernel_config.py", *(root / "kxbook").glob("__init__.py")]
+    paths = [
+        SITE / "matplotlibrc",
+        SITE / "ipython_kernel_config.py",
+        *(root / "kxbook").glob("__init__.py"),
+    ]
     if "data.py" in seen:
-        paths += [*(root / "kxbook" / "datasets").glob("*.csv"), root / "kxbook" / "datasets" / "README.md"]
+        paths += [
+            *(root / "kxbook" / "datasets").glob("*.csv"),
+            root / "kxbook" / "datasets" / "README.md",
+        ]
     if any("read_ledger" in c["source"] for _, c in cells):  # these read the other notebooks
         paths += (root / "nbs").glob("[0-9]*.ipynb")
     counted = [root / "benchmarks" / "results.json", root / "tests" / "trust.json"]
-    paths += [path for path in counted if path.exists() and any(path.name in c["source"] for _, c in cells)]
+    paths += [
+        path
+        for path in counted
+        if path.exists() and any(path.name in c["source"] for _, c in cells)
+    ]
     parts = [platform.python_version(), *(f"{name} {version(name)}" for name in LIBRARIES)]
     parts += [[c["source"], c["metadata"].get("tags", [])] for _, c in cells]
     parts += [*sorted(seen.items()), *(p.read_text(encoding="utf-8") for p in sorted(paths))]
@@ -85,17 +122,27 @@ def fingerprint(nb, name, root):
 def execute(nb, name, folder):
     "Run a notebook; a cell that fails, or that leaves a warning on the page, stops the build."
     started = []
-    client = NotebookClient(nb, timeout=1800, kernel_name="python3", resources={"metadata": {"path": str(folder)}}, record_timing=False)
+    client = NotebookClient(
+        nb,
+        timeout=1800,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(folder)}},
+        record_timing=False,
+    )
     client.on_cell_start = lambda cell, cell_index: started.append(cell_index + 1)
     try:
         client.execute()
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as e:
-        raise BookError(f"{name}, cell {started[-1]}: the cell fails\n{type(e).__name__}: {e}") from None
+        raise BookError(
+            f"{name}, cell {started[-1]}: the cell fails\n{type(e).__name__}: {e}"
+        ) from None
     for i, cell in enumerate(nb.cells, 1):
         shown = not {"remove-cell", "remove-output"} & set(cell.metadata.get("tags", []))
         for output in cell.get("outputs", []):
             if shown and output.output_type == "stream" and output.name == "stderr":
-                raise BookError(f"{name}, cell {i}: the cell writes to standard error\n{output.text}")
+                raise BookError(
+                    f"{name}, cell {i}: the cell writes to standard error\n{output.text}"
+                )
     return [cell.outputs for cell in nb.cells if cell.cell_type == "code"]
 
 
@@ -112,7 +159,9 @@ def run(nb, name, root, work):
     cells = [cell for cell in nb.cells if cell.cell_type == "code"]
     for cell, outputs in zip(cells, json.loads(cached.read_text(encoding="utf-8")), strict=True):
         cell.outputs = [nbformat.from_dict(o) for o in outputs]
-    nb.metadata = nbformat.from_dict({"language_info": {"name": "python", "pygments_lexer": "ipython3"}})
+    nb.metadata = nbformat.from_dict(
+        {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
+    )
     return nb, cached
 
 
@@ -126,12 +175,24 @@ def write(path, text):
 
 def front_page(text, config, parts, modules):
     "The first page, followed by the table of contents that Sphinx builds the sidebar from."
-    trees = [(part, [Path(p).with_suffix("") for p in paths if p != "index.md"]) for part, paths in parts]
+    trees = [
+        (part, [Path(p).with_suffix("") for p in paths if p != "index.md"]) for part, paths in parts
+    ]
     trees += [("Reference", [*(f"api/{m}" for m in modules), "references"])]
     for caption, pages in trees:
         if pages:
             numbered = [] if caption == "Reference" else [":numbered:"]
-            text += "\n\n" + "\n".join(["```{toctree}", ":hidden:", *numbered, f":caption: {caption or config['book']['title']}", "", *map(str, pages), "```"])
+            text += "\n\n" + "\n".join(
+                [
+                    "```{toctree}",
+                    ":hidden:",
+                    *numbered,
+                    f":caption: {caption or config['book']['title']}",
+                    "",
+                    *map(str, pages),
+                    "```",
+                ]
+            )
     return text + "\n"
 
 
@@ -141,8 +202,13 @@ def stage(root, work):
     paths = [path for _, paths in parts for path in paths]
     kinds = {s.id: s.kind for s in read_ledger(root / "nbs").statements.values()}
     texts = {path: (root / path).read_text(encoding="utf-8") for path in paths}
-    notebooks = {path: nbformat.reads(text, 4) for path, text in texts.items() if path.endswith(".ipynb")}
-    headings = [re.match(r"# .*\{#(sec-[\w-]+)", nb.cells[0].source if nb.cells else "") for nb in notebooks.values()]
+    notebooks = {
+        path: nbformat.reads(text, 4) for path, text in texts.items() if path.endswith(".ipynb")
+    }
+    headings = [
+        re.match(r"# .*\{#(sec-[\w-]+)", nb.cells[0].source if nb.cells else "")
+        for nb in notebooks.values()
+    ]
     names, pages, pictures = Names(chapters={h[1] for h in headings if h}), {}, set()
     modules = []
     for path, text in texts.items():
@@ -158,7 +224,9 @@ def stage(root, work):
     names.check(set(re.findall(r"^@\w+\{([^,\s]+),", bibliography, re.M)))
 
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        done = pool.map(run, notebooks.values(), notebooks, [root] * len(notebooks), [work] * len(notebooks))
+        done = pool.map(
+            run, notebooks.values(), notebooks, [root] * len(notebooks), [work] * len(notebooks)
+        )
         used = set()
         for path, (nb, cached) in zip(notebooks, done):
             pages[path] = nbformat.writes(nb)
@@ -181,23 +249,49 @@ def stage(root, work):
 
 def sphinx(config, root, work):
     "Run Sphinx on the staged project, warnings as errors."
-    book = {"title": config["book"]["title"], "author": config["book"]["author"], "bibliography": str(root / config["bibliography"])}
+    book = {
+        "title": config["book"]["title"],
+        "author": config["book"]["author"],
+        "bibliography": str(root / config["bibliography"]),
+    }
     # Sphinx starts afresh unless its last run was clean and made by the same code from the same list of pages.
     pages = sorted(str(p.relative_to(work / "src")) for p in (work / "src").rglob("*.*"))
     code = [p.read_text(encoding="utf-8") for p in sorted(SITE.glob("*.py"))]
-    made_by = hashlib.sha256(json.dumps([code, pages, [version(name) for name in RENDERERS]]).encode()).hexdigest()
+    made_by = hashlib.sha256(
+        json.dumps([code, pages, [version(name) for name in RENDERERS]]).encode()
+    ).hexdigest()
     stamp = work / "made_by"
     if not stamp.exists() or stamp.read_text() != made_by:
         for folder in ("doctrees", "html"):
             shutil.rmtree(work / folder, ignore_errors=True)
     stamp.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-n", "-q", "-c", SITE, "-d", work / "doctrees", work / "src", work / "html"]
-    done = subprocess.run(command, env=os.environ | {"BOOK": json.dumps(book)}, capture_output=True, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-b",
+        "html",
+        "-W",
+        "--keep-going",
+        "-n",
+        "-q",
+        "-c",
+        SITE,
+        "-d",
+        work / "doctrees",
+        work / "src",
+        work / "html",
+    ]
+    done = subprocess.run(
+        command, env=os.environ | {"BOOK": json.dumps(book)}, capture_output=True, text=True
+    )
     sys.stdout.write(done.stdout)
     if done.returncode:
         # MyST-NB counts 10 000 lines to a cell
         place = re.compile(r"\S*?/src/(\S+?\.ipynb):(\d+)")
-        text = place.sub(lambda m: f"{m[1]}, cell {int(m[2]) // 10000}, line {int(m[2]) % 10000}", done.stderr)
+        text = place.sub(
+            lambda m: f"{m[1]}, cell {int(m[2]) // 10000}, line {int(m[2]) % 10000}", done.stderr
+        )
         raise BookError(text.replace(str(work / "src") + "/", ""))
     stamp.write_text(made_by)
 
@@ -205,11 +299,17 @@ def sphinx(config, root, work):
 def publish(root, notebooks, work, target):
     "Replace the site by the new one in a single step."
     new, old = target.with_name(f"{target.name}.new"), target.with_name(f"{target.name}.old")
-    if old.exists() and not target.exists():  # an earlier run was killed between the two renames below
+    if (
+        old.exists() and not target.exists()
+    ):  # an earlier run was killed between the two renames below
         old.rename(target)
     for folder in (new, old):
         shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(work / "html", new, ignore=shutil.ignore_patterns(".buildinfo*", "jupyter_execute", "reports"))
+    shutil.copytree(
+        work / "html",
+        new,
+        ignore=shutil.ignore_patterns(".buildinfo*", "jupyter_execute", "reports"),
+    )
     text = "".join(p.read_text(encoding="utf-8") for p in new.rglob("*.html"))
     for picture in new.glob("_images/*"):  # figures of earlier builds
         if picture.name not in text:
@@ -223,7 +323,11 @@ def publish(root, notebooks, work, target):
 
 
 def build(root, work, target):
-    os.environ |= {"MATPLOTLIBRC": str(SITE / "matplotlibrc"), "IPYTHONDIR": str(work / "ipython"), "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    os.environ |= {
+        "MATPLOTLIBRC": str(SITE / "matplotlibrc"),
+        "IPYTHONDIR": str(work / "ipython"),
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    }
     profile = work / "ipython" / "profile_default"
     profile.mkdir(parents=True, exist_ok=True)
     shutil.copy(SITE / "ipython_kernel_config.py", profile)

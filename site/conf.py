@@ -11,14 +11,23 @@ sys.path.insert(0, str(SITE))
 from quarto import STATEMENTS  # noqa: E402
 
 BOOK = json.loads(os.environ["BOOK"])
-MATHJAX = str(next(f.locate() for f in files("sphinx-mathjax-offline") if f.name == "tex-svg-full.js"))  # the one file of it that we need
+MATHJAX = str(
+    next(f.locate() for f in files("sphinx-mathjax-offline") if f.name == "tex-svg-full.js")
+)  # the one file of it that we need
 
 project, author = BOOK["title"], BOOK["author"]
 copyright = author
 html_title = project
 language = "en"
 
-extensions = ["myst_nb", "statements", "sphinxcontrib.bibtex", "sphinx_multitoc_numbering", "sphinx_copybutton", "sphinx.ext.mathjax"]
+extensions = [
+    "myst_nb",
+    "statements",
+    "sphinxcontrib.bibtex",
+    "sphinx_multitoc_numbering",
+    "sphinx_copybutton",
+    "sphinx.ext.mathjax",
+]
 nb_execution_mode = "off"  # build.py has run the notebooks
 nb_merge_streams = True
 nb_render_markdown_format = "myst"
@@ -35,7 +44,9 @@ numfig = True
 math_numfig = True
 numfig_secnum_depth = 1
 math_eqref_format = "({number})"
-numfig_format = {"section": "Section %s", "figure": "Figure %s", "table": "Table %s"} | {k: f"{word} %s" for k, word in STATEMENTS.items()}
+numfig_format = {"section": "Section %s", "figure": "Figure %s", "table": "Table %s"} | {
+    k: f"{word} %s" for k, word in STATEMENTS.items()
+}
 
 html_theme = "sphinx_book_theme"
 html_theme_options = {
@@ -60,5 +71,9 @@ html_show_copyright = False
 html_show_sphinx = False
 html_last_updated_fmt = None
 mathjax_path = "tex-svg-full.js"
-mathjax3_config = {"svg": {"fontCache": "global"}, "tex": {"tags": "none"}, "options": {"enableMenu": False}}
+mathjax3_config = {
+    "svg": {"fontCache": "global"},
+    "tex": {"tags": "none"},
+    "options": {"enableMenu": False},
+}
 copybutton_selector = "div.cell_input pre, div.highlight-sh pre, div.highlight-python pre"

@@ -87,15 +87,27 @@ class Names:
 
     def define(self, name, where):
         if not re.fullmatch(r"[a-z]+(-[a-z0-9]+)+", name):
-            raise BookError(f"{where}: {name}: an id consists of lower-case letters, digits and single hyphens")
+            raise BookError(
+                f"{where}: {name}: an id consists of lower-case letters, digits and single hyphens"
+            )
         if name in self.defined:
-            raise BookError(f"{where}: {name} is defined a second time; first in {self.defined[name]}")
+            raise BookError(
+                f"{where}: {name} is defined a second time; first in {self.defined[name]}"
+            )
         self.defined[name] = where
 
     def check(self, keys):
         "Every reference has a target and every citation an entry in the bibliography."
-        problems = [f"{where}: @{name} refers to nothing in the book{hint(name, self.defined)}" for name, where in self.used if name not in self.defined]
-        problems += [f"{where}: [@{key}] is not in the bibliography{hint(key, keys)}" for key, where in self.cited if key not in keys]
+        problems = [
+            f"{where}: @{name} refers to nothing in the book{hint(name, self.defined)}"
+            for name, where in self.used
+            if name not in self.defined
+        ]
+        problems += [
+            f"{where}: [@{key}] is not in the bibliography{hint(key, keys)}"
+            for key, where in self.cited
+            if key not in keys
+        ]
         if problems:
             raise BookError("\n".join(problems))
 
@@ -123,7 +135,9 @@ def inline(text, where, names):
             if re.search(pattern, part):
                 raise BookError(f"{where}: {why}: {part.strip()}")
         if re.search(r"\[[^\]]*(?<!\w)@\w", _CITES.sub("", part)):
-            raise BookError(f"{where}: a citation must be of the form [@key] or [@key; @key2]: {part.strip()}")
+            raise BookError(
+                f"{where}: a citation must be of the form [@key] or [@key; @key2]: {part.strip()}"
+            )
         return _REF.sub(refer, _CITES.sub(cite, part))
 
     if text.lstrip().startswith("<") and _REF.search(_VERBATIM.sub("", text)):
@@ -148,7 +162,13 @@ def opening(attrs, depth, title, where, names, kinds):
     "The first lines of a MyST directive for a Quarto div."
     ids, classes, pairs = attributes(attrs, where)
     fence = ":" * (9 - depth)
-    if len(ids) == 1 and not classes and not pairs and ids[0].split("-")[0] in STATEMENTS and "-" in ids[0]:
+    if (
+        len(ids) == 1
+        and not classes
+        and not pairs
+        and ids[0].split("-")[0] in STATEMENTS
+        and "-" in ids[0]
+    ):
         names.define(ids[0], where)
         lines = [f"{fence}{{statement}} {title}".rstrip(), f":name: {ids[0]}"]
         return [*lines, *([f":evidence: {kinds[ids[0]]}"] if kinds.get(ids[0]) else []), ""]
@@ -156,7 +176,11 @@ def opening(attrs, depth, title, where, names, kinds):
         return [f"{fence}{{proof}} {pairs.get('name', title)}".rstrip(), ""]
     kind = classes[0].removeprefix("callout-") if len(classes) == 1 else ""
     if classes == [f"callout-{kind}"] and kind in CALLOUTS and not ids and not pairs:
-        return [f"{fence}{{admonition}} {title}", f":class: {kind}", ""] if title else [f"{fence}{{{kind}}}", ""]
+        return (
+            [f"{fence}{{admonition}} {title}", f":class: {kind}", ""]
+            if title
+            else [f"{fence}{{{kind}}}", ""]
+        )
     raise BookError(f"{where}: unknown div {{{attrs}}}")
 
 
@@ -176,7 +200,9 @@ def markdown(text, where, names, kinds=None):
         if code or fence:
             flush()
             if not code and fence[2].strip().startswith("{"):
-                raise BookError(f"{where}: directives of MyST are not part of the book's markdown: {line}")
+                raise BookError(
+                    f"{where}: directives of MyST are not part of the book's markdown: {line}"
+                )
             closes = code and fence and fence[1].startswith(code) and not fence[2].strip()
             code = None if closes else code or fence[1]
             out.append(line)
@@ -189,7 +215,9 @@ def markdown(text, where, names, kinds=None):
             elif line.strip() == "$$":
                 out.append(line)
             else:
-                raise BookError(f"{where}: a displayed formula begins and ends with $$ on a line of its own: {line}")
+                raise BookError(
+                    f"{where}: a displayed formula begins and ends with $$ on a line of its own: {line}"
+                )
             maths = not maths
         elif maths:
             out.append(line)
@@ -205,15 +233,34 @@ def markdown(text, where, names, kinds=None):
             title = re.match(r"#+ (.*)", lines[following]) if following < len(lines) else None
             if len(divs) > 1 and re.search(rf"#({'|'.join(STATEMENTS)})-", div["attrs"]):
                 raise BookError(f"{where}: a statement must not stand inside another div: {line}")
-            out += ["", *opening(div["attrs"], divs[-1], inline(title[1], where, names) if title else "", where, names, kinds or {})]
+            out += [
+                "",
+                *opening(
+                    div["attrs"],
+                    divs[-1],
+                    inline(title[1], where, names) if title else "",
+                    where,
+                    names,
+                    kinds or {},
+                ),
+            ]
             i = following if title else i
         elif heading := _HEADING.match(line):
             flush()
             if divs:
-                raise BookError(f"{where}: a heading inside a div is its title and stands first: {line}")
+                raise BookError(
+                    f"{where}: a heading inside a div is its title and stands first: {line}"
+                )
             ids, classes, pairs = attributes(heading["attrs"] or "", where)
-            if pairs or set(classes) - {"unnumbered"} or len(ids) > 1 or any(not d.startswith("sec-") for d in ids):
-                raise BookError(f"{where}: a heading may have an id {{#sec-...}} and the class .unnumbered: {line}")
+            if (
+                pairs
+                or set(classes) - {"unnumbered"}
+                or len(ids) > 1
+                or any(not d.startswith("sec-") for d in ids)
+            ):
+                raise BookError(
+                    f"{where}: a heading may have an id {{#sec-...}} and the class .unnumbered: {line}"
+                )
             for name in ids:
                 names.define(name, where)
                 out.append(f"({name})=")
@@ -223,10 +270,18 @@ def markdown(text, where, names, kinds=None):
             names.define(caption["id"], where)
             while out and not out[-1].strip():
                 out.pop()
-            first = next((j + 1 for j in range(len(out) - 1, -1, -1) if not out[j].startswith("|")), 0)
+            first = next(
+                (j + 1 for j in range(len(out) - 1, -1, -1) if not out[j].startswith("|")), 0
+            )
             if first == len(out):
                 raise BookError(f"{where}: the caption {caption['id']} stands under no table")
-            out[first:] = [f":::{{table}} {inline(caption['text'], where, names)}", f":name: {caption['id']}", "", *out[first:], ":::"]
+            out[first:] = [
+                f":::{{table}} {inline(caption['text'], where, names)}",
+                f":name: {caption['id']}",
+                "",
+                *out[first:],
+                ":::",
+            ]
         elif not line.strip():
             flush()
             out.append(line)
@@ -237,7 +292,9 @@ def markdown(text, where, names, kinds=None):
             paragraph.append(line)
     flush()
     if divs or code or maths:
-        raise BookError(f"{where}: {'a div' if divs else 'a code block' if code else 'a formula'} is not closed")
+        raise BookError(
+            f"{where}: {'a div' if divs else 'a code block' if code else 'a formula'} is not closed"
+        )
     return "\n".join(out)
 
 
@@ -248,10 +305,14 @@ def options(source, where):
         line = lines.pop(0)
         match = re.fullmatch(r"#\|\s*([\w-]+)(?:(?::\s*|\s+)(\S.*?))?\s*", line)
         if not match or match[1] not in OPTIONS:
-            raise BookError(f"{where}: unknown cell option {line!r}; known are {', '.join(sorted(OPTIONS))}")
+            raise BookError(
+                f"{where}: unknown cell option {line!r}; known are {', '.join(sorted(OPTIONS))}"
+            )
         key, value = match[1], match[2] or ""
         if OPTIONS[key] and value not in OPTIONS[key]:
-            raise BookError(f"{where}: the cell option {key} must be {' or '.join(sorted(OPTIONS[key])) or 'without a value'}: {line!r}")
+            raise BookError(
+                f"{where}: the cell option {key} must be {' or '.join(sorted(OPTIONS[key])) or 'without a value'}: {line!r}"
+            )
         try:
             found[key] = json.loads(value) if value.startswith('"') else value
         except ValueError:
@@ -275,7 +336,11 @@ def code(cell, where, names, module):
     tags = [tag for (key, value), tag in TAGS.items() if key in found and value == found[key]]
     cell["metadata"] = {"tags": tags} if tags else {}
     if "label" in found:
-        if not found["label"].startswith("fig-") or not found.get("fig-cap") or not found.get("fig-alt"):
+        if (
+            not found["label"].startswith("fig-")
+            or not found.get("fig-cap")
+            or not found.get("fig-alt")
+        ):
             raise BookError(f"{where}: a figure needs a label fig-..., a fig-cap and a fig-alt")
         names.define(found["label"], where)
         figure = {"name": found["label"], "caption": inline(found["fig-cap"], where, names)}
@@ -283,8 +348,15 @@ def code(cell, where, names, module):
     elif {"fig-cap", "fig-alt"} & set(found):
         raise BookError(f"{where}: fig-cap and fig-alt need a label: fig-...")
     if "export" in found:
-        defined = [n.name for n in parse(cell["source"], where).body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
-        cell["metadata"]["exported"] = {"module": module, "names": [n for n in defined if not n.startswith("_")]}
+        defined = [
+            n.name
+            for n in parse(cell["source"], where).body
+            if isinstance(n, ast.FunctionDef | ast.ClassDef)
+        ]
+        cell["metadata"]["exported"] = {
+            "module": module,
+            "names": [n for n in defined if not n.startswith("_")],
+        }
     return found.get("default_exp", module)
 
 

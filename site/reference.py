@@ -26,9 +26,17 @@ def constant(module, name):
     "What the comment on the first or last line of a constant says about it."
     source = inspect.getsource(module)
     for node in ast.parse(source).body:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [node.target]
+            if isinstance(node, ast.AnnAssign)
+            else []
+        )
         if any(getattr(t, "id", None) == name for t in targets):
-            ends = (source.split("\n")[i - 1].rpartition("  # ") for i in (node.lineno, node.end_lineno))
+            ends = (
+                source.split("\n")[i - 1].rpartition("  # ") for i in (node.lineno, node.end_lineno)
+            )
             return next((text.strip() for _, mark, text in ends if mark), "")
     return ""
 
@@ -46,7 +54,9 @@ def numpydoc(obj):
         elif title == "Notes":
             lines += [plain(body), ""]
         else:  # name : type, and what it means, indented
-            entries = re.findall(r"^(\w+)(?: : (.*))?\n((?:    .*\n?|\n)*)", body.strip() + "\n", flags=re.M)
+            entries = re.findall(
+                r"^(\w+)(?: : (.*))?\n((?:    .*\n?|\n)*)", body.strip() + "\n", flags=re.M
+            )
             rows = [f"| `{name}` | {plain(kind)} | {plain(text)} |" for name, kind, text in entries]
             lines += ["| | | |", "|---|---|---|", *rows, ""]
     return lines
@@ -54,7 +64,9 @@ def numpydoc(obj):
 
 def described(obj):
     "What carries the comments on parameters: a function, a dataclass with its fields, or the `__init__` of another class."
-    obj = inspect.unwrap(getattr(obj, "py_func", obj))  # a compiled or cached function keeps the one that it was made from
+    obj = inspect.unwrap(
+        getattr(obj, "py_func", obj)
+    )  # a compiled or cached function keeps the one that it was made from
     if numpydoc(obj):
         return None
     if not inspect.isclass(obj) or dataclasses.is_dataclass(obj):
@@ -66,7 +78,11 @@ def annotations(obj):
     "Types as they are written in the source: `ArrayLike`, not what it stands for."
     node = ast.parse(textwrap.dedent(inspect.getsource(obj))).body[0]
     if isinstance(node, ast.ClassDef):
-        return {n.target.id: ast.unparse(n.annotation) for n in node.body if isinstance(n, ast.AnnAssign)}
+        return {
+            n.target.id: ast.unparse(n.annotation)
+            for n in node.body
+            if isinstance(n, ast.AnnAssign)
+        }
     arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     found = {a.arg: ast.unparse(a.annotation) for a in arguments if a.annotation}
     return found | ({"return": ast.unparse(node.returns)} if node.returns else {})
@@ -81,7 +97,11 @@ def parameters(obj):
     for name, found in docments(obj, full=True).items():
         if name == "self" or (name == "return" and types.get("return", "None") == "None"):
             continue
-        default = "" if found.default is inspect.Parameter.empty or name == "return" else f" = {code(repr(found.default))}"
+        default = (
+            ""
+            if found.default is inspect.Parameter.empty or name == "return"
+            else f" = {code(repr(found.default))}"
+        )
         if "<" in default:  # the repr of a function or factory says nothing
             default = ""
         label = "*returns*" if name == "return" else f"`{name}`"
@@ -95,7 +115,11 @@ def signature(obj):
     if inspect.isclass(obj) and issubclass(obj, Exception):
         return ""
     given = inspect.signature(obj)
-    bare = [p.replace(annotation=inspect.Parameter.empty) for p in given.parameters.values() if p.name != "self"]
+    bare = [
+        p.replace(annotation=inspect.Parameter.empty)
+        for p in given.parameters.values()
+        if p.name != "self"
+    ]
     text = str(given.replace(parameters=bare, return_annotation=inspect.Signature.empty))
     return "(...)" if "<" in text else text
 
@@ -109,8 +133,19 @@ def members(obj):
     "Public methods and properties of a class."
     for name, member in vars(obj).items():
         if isinstance(member, property):
-            yield [f"````{{py:property}} {name}", "", plain(inspect.getdoc(member) or ""), "````", ""]
-        elif inspect.isfunction(member) and (not name.startswith("_") or name == "__call__") and member.__doc__ and member.__module__ == obj.__module__:
+            yield [
+                f"````{{py:property}} {name}",
+                "",
+                plain(inspect.getdoc(member) or ""),
+                "````",
+                "",
+            ]
+        elif (
+            inspect.isfunction(member)
+            and (not name.startswith("_") or name == "__call__")
+            and member.__doc__
+            and member.__module__ == obj.__module__
+        ):
             yield [f"````{{py:method}} {name}{signature(member)}", "", *about(member), "````", ""]
 
 
@@ -121,7 +156,13 @@ def entry(module, name):
     short = module.__name__.split(".")[-1]
     if not callable(obj):
         says = constant(module, name)
-        return [f"`````{{py:data}} {name}", "", plain(says[:1].upper() + says[1:]) + ".", "`````", ""]
+        return [
+            f"`````{{py:data}} {name}",
+            "",
+            plain(says[:1].upper() + says[1:]) + ".",
+            "`````",
+            "",
+        ]
     kind = "class" if inspect.isclass(obj) else "function"
     lines = [f"`````{{py:{kind}}} {name}{signature(obj)}", "", *about(obj), "", *parameters(obj)]
     if kind == "class":
@@ -132,7 +173,15 @@ def entry(module, name):
 def page(name):
     "The reference page of one module."
     module = importlib.import_module(f"kxbook.{name}")
-    lines = [f"# kxbook.{name}", "", plain(module.__doc__), "", f"```{{py:module}} kxbook.{name}", "```", ""]
+    lines = [
+        f"# kxbook.{name}",
+        "",
+        plain(module.__doc__),
+        "",
+        f"```{{py:module}} kxbook.{name}",
+        "```",
+        "",
+    ]
     for public in module.__all__:
         lines += entry(module, public)
     return "\n".join(lines)

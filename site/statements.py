@@ -18,7 +18,10 @@ from sphinx.util.docutils import SphinxDirective
 from kxbook.claim import KINDS as KINDS_OF_EVIDENCE
 
 # One node class per kind of statement: Sphinx counts each class by itself.
-KINDS = {prefix: type(f"statement_{prefix}", (nodes.General, nodes.Element), {"__module__": __name__}) for prefix in STATEMENTS}
+KINDS = {
+    prefix: type(f"statement_{prefix}", (nodes.General, nodes.Element), {"__module__": __name__})
+    for prefix in STATEMENTS
+}
 globals().update({c.__name__: c for c in KINDS.values()})
 
 
@@ -44,12 +47,22 @@ class Statement(SphinxDirective):
             name.extend(self.parse_inline(title)[0])
             head += [nodes.Text(" "), name]
         if evidence := self.options.get("evidence"):
-            head += [nodes.Text(" "), nodes.inline(evidence, evidence, classes=["evidence", evidence], title=KINDS_OF_EVIDENCE[evidence])]
+            head += [
+                nodes.Text(" "),
+                nodes.inline(
+                    evidence,
+                    evidence,
+                    classes=["evidence", evidence],
+                    title=KINDS_OF_EVIDENCE[evidence],
+                ),
+            ]
         node["title"] = title or STATEMENTS[prefix]
         node += head
         node.extend(self.parse_content_to_nodes())
         self.add_name(node)
-        self.env.get_domain("book").data["objects"].append((id, node["title"], prefix, self.env.docname))
+        self.env.get_domain("book").data["objects"].append(
+            (id, node["title"], prefix, self.env.docname)
+        )
         return [node]
 
 
@@ -101,7 +114,11 @@ class ExportTabs(SphinxTransform):
     default_priority = 400
 
     def apply(self):
-        for cell in list(self.document.findall(lambda n: isinstance(n, nodes.container) and n.get("nb_element") == "cell_code")):
+        for cell in list(
+            self.document.findall(
+                lambda n: isinstance(n, nodes.container) and n.get("nb_element") == "cell_code"
+            )
+        ):
             exported = cell.get("cell_metadata", {}).get("exported")
             if not exported:
                 continue
@@ -109,7 +126,14 @@ class ExportTabs(SphinxTransform):
             tab = nodes.paragraph(classes=["exported"])
             tab += nodes.Text("exported: ")
             for i, name in enumerate(exported["names"]):
-                ref = addnodes.pending_xref("", refdomain="py", reftype="obj", reftarget=f"kxbook.{module}.{name}", refexplicit=True, refdoc=self.env.docname)
+                ref = addnodes.pending_xref(
+                    "",
+                    refdomain="py",
+                    reftype="obj",
+                    reftarget=f"kxbook.{module}.{name}",
+                    refexplicit=True,
+                    refdoc=self.env.docname,
+                )
                 ref += nodes.literal("", name)
                 anchor = nodes.inline(names=[f"exported-{module}-{name.lower()}"])
                 self.document.note_explicit_target(anchor)
@@ -142,11 +166,17 @@ def write_previews(app, exception):
     previews, pages = {}, {}
     for id, _, _, docname in app.env.get_domain("book").data["objects"]:
         if docname not in pages:
-            pages[docname] = BeautifulSoup((app.outdir / f"{docname}.html").read_text(encoding="utf-8"), "html.parser")
+            pages[docname] = BeautifulSoup(
+                (app.outdir / f"{docname}.html").read_text(encoding="utf-8"), "html.parser"
+            )
         found = pages[docname].find(id=id)
-        for link in found.select("a[href]"):  # seen from the root of the site, since a preview may appear on any page
+        for link in found.select(
+            "a[href]"
+        ):  # seen from the root of the site, since a preview may appear on any page
             path, _, anchor = link["href"].partition("#")
-            link["href"] = (normpath(join(dirname(docname), path)) if path else f"{docname}.html") + f"#{anchor}"
+            link["href"] = (
+                normpath(join(dirname(docname), path)) if path else f"{docname}.html"
+            ) + f"#{anchor}"
         for tag in found.find_all(True):
             tag.attrs.pop("id", None)
         previews[id] = found.decode_contents()
@@ -156,8 +186,13 @@ def write_previews(app, exception):
 
 def finish_page(app, pagename, templatename, context, doctree):
     "Load the previews, which are written last; and repair the bibliography, which docutils calls a list without items."
-    context["metatags"] = context.get("metatags", "") + f'<script defer src="{context["pathto"]("_static/previews.js", 1)}"></script>\n'
-    context["body"] = context.get("body", "").replace('<div role="list" class="citation-list">', '<div class="citation-list">')
+    context["metatags"] = (
+        context.get("metatags", "")
+        + f'<script defer src="{context["pathto"]("_static/previews.js", 1)}"></script>\n'
+    )
+    context["body"] = context.get("body", "").replace(
+        '<div role="list" class="citation-list">', '<div class="citation-list">'
+    )
 
 
 def setup(app):
@@ -167,7 +202,9 @@ def setup(app):
     app.add_transform(ExportTabs)
     app.add_node(statement_number, html=(visit_number, None))
     for prefix, node in KINDS.items():
-        app.add_enumerable_node(node, prefix, lambda node: node["title"], html=(visit_statement, depart_statement))
+        app.add_enumerable_node(
+            node, prefix, lambda node: node["title"], html=(visit_statement, depart_statement)
+        )
     app.connect("html-page-context", finish_page)
     app.connect("build-finished", write_previews)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -20,7 +20,18 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelTree, gram, price
-from kxbook.kernel import Kernel, chi2, distance, epsilon, gaussian, hellinger, intersection, laplace, linear, quadratic
+from kxbook.kernel import (
+    Kernel,
+    chi2,
+    distance,
+    epsilon,
+    gaussian,
+    hellinger,
+    intersection,
+    laplace,
+    linear,
+    quadratic,
+)
 from kxbook.kkmeans import partitions
 from kxbook.scale import in_pieces
 from kxbook.surrogate import SURROGATES
@@ -47,7 +58,10 @@ def cauchy(t):
 
 def apart(kernel, X):
     "Squared distances of the features, (n, n), K(x, x) + K(y, y) - 2 K(x, y), with long digits and without cancellation."
-    X, params = X.astype(LONG), {name: LONG(v) if isinstance(v, float) else v for name, v in kernel.params}
+    X, params = (
+        X.astype(LONG),
+        {name: LONG(v) if isinstance(v, float) else v for name, v in kernel.params},
+    )
     x, y = X[:, None], X[None]
     if kernel.name == "gaussian":
         return -2 * np.expm1(-params["gamma"] * ((x - y) ** 2).sum(2))
@@ -66,7 +80,11 @@ def apart(kernel, X):
         return ((square[:, None] - square[None]) ** 2).sum((2, 3))
     if kernel.name == "distance" and params["h"] is cauchy:
         return -2 * np.expm1(-np.log1p((x - y) ** 2).sum(2))
-    K = kernel.whole(X, X) if kernel.whole and kernel.name != "epsilon" else kernel(X.astype(float)).astype(LONG)
+    K = (
+        kernel.whole(X, X)
+        if kernel.whole and kernel.name != "epsilon"
+        else kernel(X.astype(float)).astype(LONG)
+    )
     return K.diagonal()[:, None] + K.diagonal() - 2 * K
 
 
@@ -101,7 +119,13 @@ class Problem:
     landmarks: np.ndarray = field(default_factory=lambda: np.zeros((0, 1)))
 
 
-HOW = ["dense"] * 4 + ["streamed", "single", "probes"] * 2 + ["nystroem"] * 6 + ["nystroem single"] * 2 + ["pieces"] * 2
+HOW = (
+    ["dense"] * 4
+    + ["streamed", "single", "probes"] * 2
+    + ["nystroem"] * 6
+    + ["nystroem single"] * 2
+    + ["pieces"] * 2
+)
 MODELS = ["imm"] * 4 + ["exkmc"] * 4 + ["expand"] * 2 + ["tree"]
 
 
@@ -125,22 +149,54 @@ def draw(rng):
     "A problem at random."
     n, d, k = int(rng.integers(2, 10)), int(rng.integers(1, 4)), int(rng.integers(1, 5))
     k = min(k, n)
-    X = [rng.normal(size=(n, d)), rng.integers(0, 4, size=(n, d)).astype(float), rng.integers(0, 3, size=(n, 1)) * 10.0 + rng.normal(size=(n, d)) * 10.0 ** rng.integers(-6, 1)][rng.integers(3)]
+    X = [
+        rng.normal(size=(n, d)),
+        rng.integers(0, 4, size=(n, d)).astype(float),
+        rng.integers(0, 3, size=(n, 1)) * 10.0
+        + rng.normal(size=(n, d)) * 10.0 ** rng.integers(-6, 1),
+    ][rng.integers(3)]
     X = X * 10.0 ** rng.integers(-3, 3) + (10.0 ** rng.integers(0, 9) if rng.random() < 0.25 else 0)
     if rng.random() < 0.3:
         X[rng.integers(n)] = X[rng.integers(n)]
     gamma = float(10.0 ** rng.uniform(-6, 2))
     if rng.random() < 0.05:  # at the ends of what floats hold
         scale = 10.0 ** rng.choice([-160, -90, -60, -40, 40, 60, 90, 150])
-        X, gamma = X * scale, float(10.0 ** np.clip(np.log10(gamma) - np.log10(scale) * rng.choice([1, 2]), -305, 300))
-    kernel = [gaussian(gamma), laplace(gamma), linear(), hellinger(), intersection(float(rng.choice([1.0, 0.5, 2.0]))), chi2(), quadratic()]
-    kernel += [gaussian(gamma), laplace(gamma), distance(cauchy), distance(box), epsilon(float(10.0 ** rng.uniform(-1, 1))), Kernel("cubic", whole=cubic), Kernel("saddle", whole=saddle)]
+        X, gamma = (
+            X * scale,
+            float(
+                10.0 ** np.clip(np.log10(gamma) - np.log10(scale) * rng.choice([1, 2]), -305, 300)
+            ),
+        )
+    kernel = [
+        gaussian(gamma),
+        laplace(gamma),
+        linear(),
+        hellinger(),
+        intersection(float(rng.choice([1.0, 0.5, 2.0]))),
+        chi2(),
+        quadratic(),
+    ]
+    kernel += [
+        gaussian(gamma),
+        laplace(gamma),
+        distance(cauchy),
+        distance(box),
+        epsilon(float(10.0 ** rng.uniform(-1, 1))),
+        Kernel("cubic", whole=cubic),
+        Kernel("saddle", whole=saddle),
+    ]
     kernel = kernel[rng.integers(len(kernel))]
     X = np.abs(X) if kernel.nonnegative or rng.random() < 0.5 else X
-    labels = None if rng.random() < 0.1 else rng.permutation(np.r_[np.arange(k), rng.integers(0, k, size=n - k)])
+    labels = (
+        None
+        if rng.random() < 0.1
+        else rng.permutation(np.r_[np.arange(k), rng.integers(0, k, size=n - k)])
+    )
     how = "dask" if rng.random() < 0.003 else HOW[rng.integers(len(HOW))]
     bound = "relaxed" if rng.random() < 0.1 and how not in ("pieces", "dask") else "spectral"
-    return Problem(X, kernel, k, labels, how, MODELS[rng.integers(len(MODELS))], bound, landmarks_for(X, rng))
+    return Problem(
+        X, kernel, k, labels, how, MODELS[rng.integers(len(MODELS))], bound, landmarks_for(X, rng)
+    )
 
 
 def change(problem, rng):
@@ -170,7 +226,11 @@ def change(problem, rng):
 def fitted(problem):
     "The estimator of a problem."
     name, kernel = problem.model, problem.kernel
-    if kernel.name == "gaussian" and name in ("imm", "tree") and kernel.gamma * float(np.ptp(problem.X, axis=0).max()) ** 2 > 1e6:
+    if (
+        kernel.name == "gaussian"
+        and name in ("imm", "tree")
+        and kernel.gamma * float(np.ptp(problem.X, axis=0).max()) ** 2 > 1e6
+    ):
         name = "exkmc"  # features by the thousand, and nothing to learn from them
     if kernel.name == "linear" and name == "imm":
         return IMM(problem.k, random_state=0)
@@ -180,7 +240,11 @@ def fitted(problem):
     elif problem.how == "streamed":
         options |= dict(gram="streamed")
     if name == "imm" and kernel.name in SURROGATES:
-        return KernelIMM(problem.k, surrogate=SURROGATES[kernel.name][len(problem.X) % len(SURROGATES[kernel.name])], **options)
+        return KernelIMM(
+            problem.k,
+            surrogate=SURROGATES[kernel.name][len(problem.X) % len(SURROGATES[kernel.name])],
+            **options,
+        )
     if name == "tree" and not problem.how.startswith(("pieces", "dask")):
         return KernelTree(problem.k, max_leaves=problem.k, **options)
     make = KernelExpand if name == "expand" else KernelExKMC
@@ -206,10 +270,19 @@ def certificate(problem):
             labels = np.asarray(model.labels_)
             if problem.how == "single":
                 items = np.arange(len(X)), np.asarray(model.reference_labels_), np.ones(len(X))
-                return price.certify(gram.StreamedGram(problem.kernel, X, "float32"), X, problem.kernel, items, labels, bound=problem.bound), labels
+                return price.certify(
+                    gram.StreamedGram(problem.kernel, X, "float32"),
+                    X,
+                    problem.kernel,
+                    items,
+                    labels,
+                    bound=problem.bound,
+                ), labels
             return model.certificate(bound=problem.bound), labels
     except ValueError as e:
-        if re.search("not finite|close to zero|Rescale|surrogate|too large|too small|[Ff]eatures", str(e)):
+        if re.search(
+            "not finite|close to zero|Rescale|surrogate|too large|too small|[Ff]eatures", str(e)
+        ):
             return None  # data that is refused in words
         raise
     finally:
@@ -226,7 +299,11 @@ def said(c):
     upper = 1 + float(share[2] or share[1]) / 100 if share else np.inf
     if "they cost nothing" in text.lower():
         upper = 1.0
-    return float(low[1]) if low else -np.inf, upper, *((float(both[1]), float(both[2])) if both else (-np.inf, np.inf))
+    return (
+        float(low[1]) if low else -np.inf,
+        upper,
+        *((float(both[1]), float(both[2])) if both else (-np.inf, np.inf)),
+    )
 
 
 def faults(problem, c, labels):
@@ -250,7 +327,10 @@ def faults(problem, c, labels):
         found.append("the notes promise a bound for a kernel that may have none")
     tight = 0.0
     if best > 0:
-        tight = max(c.lower_bound / (best + t), (cost - t) / (LONG(c.price_upper) * best) if np.isfinite(c.price_upper) else 0.0)
+        tight = max(
+            c.lower_bound / (best + t),
+            (cost - t) / (LONG(c.price_upper) * best) if np.isfinite(c.price_upper) else 0.0,
+        )
     return found, float(tight)
 
 
@@ -290,7 +370,10 @@ def main():
     with ProcessPoolExecutor(args.jobs) as pool:
         for some in pool.map(attack, seeds, [size] * len(seeds)):
             rows += some
-            print(f"{sum(row[1] for row in rows)} certificates, {sum(len(row[2]) for row in rows)} false", flush=True)
+            print(
+                f"{sum(row[1] for row in rows)} certificates, {sum(len(row[2]) for row in rows)} false",
+                flush=True,
+            )
     wrong = [one for row in rows for one in row[2]]
     for found, problem in wrong[:20]:
         print(*found, problem, sep="\n  ")
@@ -298,7 +381,15 @@ def main():
     for how in sorted({row[0] for row in rows}):
         mine = [row for row in rows if row[0] == how]
         tight = np.mean([row[3] > 1 - 1e-6 for row in mine])
-        table.append({"kernel as": how, "certificates": sum(row[1] for row in mine), "false": sum(len(row[2]) for row in mine), "problems": len(mine), "tight": f"{tight:.0%}"})
+        table.append(
+            {
+                "kernel as": how,
+                "certificates": sum(row[1] for row in mine),
+                "false": sum(len(row[2]) for row in mine),
+                "problems": len(mine),
+                "tight": f"{tight:.0%}",
+            }
+        )
     print(*table, sep="\n")
     if args.outcome:
         args.outcome.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")

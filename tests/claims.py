@@ -40,7 +40,11 @@ def compiled(source, name):
 def code_cells(path):
     "Number and source of the code cells that run."
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    sources = [(i, "".join(cell["source"])) for i, cell in enumerate(cells, 1) if cell["cell_type"] == "code"]
+    sources = [
+        (i, "".join(cell["source"]))
+        for i, cell in enumerate(cells, 1)
+        if cell["cell_type"] == "code"
+    ]
     return [(i, s) for i, s in sources if not re.search(r"^#\| *eval: *false", s, re.M)]
 
 
@@ -50,13 +54,22 @@ def claims_in(source):
         return [], source
     found, blank = [], source
     for node in ast.walk(ast.parse(source)):
-        if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "claim" and node.args and isinstance(node.args[0], ast.Constant)):
+        if not (
+            isinstance(node, ast.Call)
+            and getattr(node.func, "id", "") == "claim"
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+        ):
             continue
         breaks = next((k.value for k in node.keywords if k.arg == "breaks"), None)
         found.append((node.args[0].value, ast.literal_eval(breaks) if breaks else {}))
         if breaks:
             text = ast.get_source_segment(source, breaks)
-            blank = blank.replace(text, re.sub(r"[^\n]", " ", text), 1).replace("breaks=" + " " * len(text.split("\n")[0]), "breaks={" + " " * (len(text.split("\n")[0]) - 1), 1)
+            blank = blank.replace(text, re.sub(r"[^\n]", " ", text), 1).replace(
+                "breaks=" + " " * len(text.split("\n")[0]),
+                "breaks={" + " " * (len(text.split("\n")[0]) - 1),
+                1,
+            )
     return found, blank
 
 
@@ -69,7 +82,9 @@ def place_of(text, cells, at):
         where = [module[1]] * times
     else:
         plain = [claims_in(source)[1] for _, source in cells]
-        where = [at] * plain[at].count(text) or [i for i in range(len(cells)) for _ in range(plain[i].count(text)) if i != at]
+        where = [at] * plain[at].count(text) or [
+            i for i in range(len(cells)) for _ in range(plain[i].count(text)) if i != at
+        ]
     if len(where) != 1:
         raise ValueError(f"{text!r} stands {len(where)} times where it was looked for, not once")
     return where[0], text
@@ -90,7 +105,10 @@ def apply(cells, at, old, new, names):
         before = dict(vars(module))
         source = Path(module.__file__).read_text(encoding="utf-8").replace(old, new)
         exec(compiled(source, module.__file__), vars(module))
-        for scope in (names, *(vars(m) for name, m in sys.modules.items() if name.startswith("kxbook."))):
+        for scope in (
+            names,
+            *(vars(m) for name, m in sys.modules.items() if name.startswith("kxbook.")),
+        ):
             for name, value in list(scope.items()):
                 if name in before and value is before[name] and not name.startswith("__"):
                     scope[name] = vars(module)[name]
@@ -105,7 +123,11 @@ def outcome_of(id, cells, at, old, new, names):
     try:
         apply(cells, at, old, new, names)
     except AssertionError as e:
-        return "" if any(f"The check of {id} " in note for note in getattr(e, "__notes__", [])) else "an assertion outside the claim failed"
+        return (
+            ""
+            if any(f"The check of {id} " in note for note in getattr(e, "__notes__", []))
+            else "an assertion outside the claim failed"
+        )
     except BaseException as e:
         return f"{type(e).__name__}: {str(e)[:200]}"
     return "the claim passed"
@@ -145,8 +167,21 @@ def run(path, only=()):
             for old, new in breaks.items() if not only or id in only else ():
                 start = time.monotonic()
                 why = in_a_child(id, cells, at, old, new, names)
-                rows.append({"notebook": path.stem, "id": id, "old": old, "new": new, "why not": why, "seconds": round(time.monotonic() - start, 1)})
-                print(f"{'noticed' if not why else 'MISSED '} {path.stem} {id}: {old!r} -> {new!r}{f' ({why})' if why else ''}", file=sys.stderr, flush=True)
+                rows.append(
+                    {
+                        "notebook": path.stem,
+                        "id": id,
+                        "old": old,
+                        "new": new,
+                        "why not": why,
+                        "seconds": round(time.monotonic() - start, 1),
+                    }
+                )
+                print(
+                    f"{'noticed' if not why else 'MISSED '} {path.stem} {id}: {old!r} -> {new!r}{f' ({why})' if why else ''}",
+                    file=sys.stderr,
+                    flush=True,
+                )
         if not slow[at] or claims_in(source)[0]:
             try:
                 exec(compiled(source, f"{path.name}, cell {number}"), names)
@@ -160,7 +195,11 @@ def in_a_process(path, only):
     with tempfile.TemporaryDirectory() as folder:
         to = Path(folder) / "rows.json"
         code = f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r}); import claims, json, pathlib\nrows = claims.run(pathlib.Path({str(path)!r}), {only!r})\npathlib.Path({str(to)!r}).write_text(json.dumps(rows))"
-        done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], env=os.environ | {"MPLBACKEND": "agg"}, stdout=subprocess.DEVNULL)
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code],
+            env=os.environ | {"MPLBACKEND": "agg"},
+            stdout=subprocess.DEVNULL,
+        )
         if done.returncode:
             sys.exit(f"{path.name} did not run to its last claim")
         return json.loads(to.read_text(encoding="utf-8"))
@@ -168,18 +207,30 @@ def in_a_process(path, only):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("notebooks", nargs="*", help="their names, such as 11_price; all by default")
+    parser.add_argument(
+        "notebooks", nargs="*", help="their names, such as 11_price; all by default"
+    )
     parser.add_argument("--id", nargs="*", default=[], help="only these statements")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--outcome", type=Path, help="where to write the rows, as JSON")
     args = parser.parse_args()
-    paths = [ROOT / "nbs" / f"{Path(name).stem}.ipynb" for name in args.notebooks] or sorted((ROOT / "nbs").glob("[0-9]*.ipynb"))
+    paths = [ROOT / "nbs" / f"{Path(name).stem}.ipynb" for name in args.notebooks] or sorted(
+        (ROOT / "nbs").glob("[0-9]*.ipynb")
+    )
     with ThreadPoolExecutor(args.jobs) as pool:
-        rows = [row for rows in pool.map(lambda path: in_a_process(path, args.id), paths) for row in rows]
+        rows = [
+            row
+            for rows in pool.map(lambda path: in_a_process(path, args.id), paths)
+            for row in rows
+        ]
     if args.outcome:
-        args.outcome.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        args.outcome.write_text(
+            json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
     missed = [row for row in rows if row["why not"]]
-    print(f"{len(rows) - len(missed)} of {len(rows)} changes noticed, in the claims of {len({row['id'] for row in rows})} statements")
+    print(
+        f"{len(rows) - len(missed)} of {len(rows)} changes noticed, in the claims of {len({row['id'] for row in rows})} statements"
+    )
     sys.exit(bool(missed))
 
 

@@ -14,7 +14,10 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-BINARY, DRIVER = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+BINARY, DRIVER = (
+    shutil.which("chromium") or shutil.which("google-chrome"),
+    shutil.which("chromedriver"),
+)
 FLAGS = "--headless=new --no-sandbox --disable-gpu --disable-background-networking --no-first-run --disable-quic --disable-sync --disable-component-update"
 
 
@@ -23,30 +26,59 @@ class Browser(webdriver.Chrome):
 
     def look(self, address, width=1280, theme="light", height=900, scale=1):
         "Open a page at a width and in a theme; what earlier pages have logged is forgotten."
-        self.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 600})
-        self.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
+        self.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 600},
+        )
+        self.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia",
+            {"features": [{"name": "prefers-color-scheme", "value": theme}]},
+        )
         for log in ("browser", "performance"):
             self.get_log(log)
         self.get(address)
 
     def asked(self):
         "Addresses that the page has asked for; a page that opens a dialogue fails."
-        messages = [json.loads(entry["message"])["message"] for entry in self.get_log("performance")]
+        messages = [
+            json.loads(entry["message"])["message"] for entry in self.get_log("performance")
+        ]
         assert not [m for m in messages if m["method"] == "Page.javascriptDialogOpening"]
-        return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+        return [
+            m["params"]["request"]["url"]
+            for m in messages
+            if m["method"] == "Network.requestWillBeSent"
+        ]
 
     def overflow(self):
         "By how many pixels the page is wider than the window."
-        return self.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        return self.execute_script(
+            "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
 
     def axe(self, *rules):
         "What axe-core calls serious or critical, by the rules named or by all: contrast, alternative texts, names of links and buttons, landmarks."
-        self.execute_script(next(f.locate() for f in files("axe-core-python") if f.name == "axe.min.js").read_text(encoding="utf-8"))
+        self.execute_script(
+            next(f.locate() for f in files("axe-core-python") if f.name == "axe.min.js").read_text(
+                encoding="utf-8"
+            )
+        )
         self.set_script_timeout(400)  # the longest pages take a minute
         options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
-        found = self.execute_async_script("const [options, done] = arguments; axe.run(document, options).then(r => done(r.violations))", options)
-        nodes = [(v["id"], node) for v in found if v["impact"] in ("serious", "critical") for node in v["nodes"]]
-        return [f"{rule}: {node['target']} {node['html'][:120]} {node['any'][:1] and node['any'][0]['message']}" for rule, node in nodes]
+        found = self.execute_async_script(
+            "const [options, done] = arguments; axe.run(document, options).then(r => done(r.violations))",
+            options,
+        )
+        nodes = [
+            (v["id"], node)
+            for v in found
+            if v["impact"] in ("serious", "critical")
+            for node in v["nodes"]
+        ]
+        return [
+            f"{rule}: {node['target']} {node['html'][:120]} {node['any'][:1] and node['any'][0]['message']}"
+            for rule, node in nodes
+        ]
 
 
 @contextmanager

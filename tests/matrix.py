@@ -21,17 +21,45 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PYTHONS = ("3.11", "3.12", "3.13")
 # Of these the first releases with wheels for the new Python are younger than what pyproject.toml allows.
-FIRST = {"3.13": {"numpy": "2.1", "scipy": "1.14.1", "numba": "0.61", "pyarrow": "18", "contourpy": "1.3"}}
-SHOWN = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib", "pandas", "pyarrow", "polars", "dask")
-TESTS = [f"tests/test_{name}.py" for name in "compatibility determinism estimators gram imm package price properties scale search surrogate tree".split()]
+FIRST = {
+    "3.13": {
+        "numpy": "2.1",
+        "scipy": "1.14.1",
+        "numba": "0.61",
+        "pyarrow": "18",
+        "contourpy": "1.3",
+    }
+}
+SHOWN = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "numba",
+    "matplotlib",
+    "pandas",
+    "pyarrow",
+    "polars",
+    "dask",
+)
+TESTS = [
+    f"tests/test_{name}.py"
+    for name in "compatibility determinism estimators gram imm package price properties scale search surrogate tree".split()
+]
 
 
 def interpreter(version):
     "A command that starts this Python, or None."
     kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    for command in (shutil.which(f"python{version}"), *sorted(map(str, kept.glob(f"{version}.*/bin/python")), reverse=True)):
+    for command in (
+        shutil.which(f"python{version}"),
+        *sorted(map(str, kept.glob(f"{version}.*/bin/python")), reverse=True),
+    ):
         if command:
-            told = subprocess.run([command, "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True)
+            told = subprocess.run(
+                [command, "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"],
+                capture_output=True,
+                text=True,
+            )
             if told.stdout.strip() == version:
                 return command
     return None
@@ -40,10 +68,20 @@ def interpreter(version):
 def oldest(version):
     "The lower ends of pyproject.toml as constraints, as far as this Python has them."
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    listed = project["dependencies"] + [part for extra in ("table", "dask", "nb", "test") for part in project["optional-dependencies"][extra]]
-    floors = {name.lower(): floor for part in listed for name, floor in re.findall(r"^([\w-]+)(?:\[.*\])?>=([\d.]+)$", part)}
+    listed = project["dependencies"] + [
+        part
+        for extra in ("table", "dask", "nb", "test")
+        for part in project["optional-dependencies"][extra]
+    ]
+    floors = {
+        name.lower(): floor
+        for part in listed
+        for name, floor in re.findall(r"^([\w-]+)(?:\[.*\])?>=([\d.]+)$", part)
+    }
     floors |= FIRST.get(version, {})
-    return {name: floor for name, floor in floors.items() if name in (*SHOWN, "threadpoolctl", "tqdm")}
+    return {
+        name: floor for name, floor in floors.items() if name in (*SHOWN, "threadpoolctl", "tqdm")
+    }
 
 
 def run(*command, **variables):
@@ -58,8 +96,25 @@ def prepare(command, name, constraints):
         return None
     limits = folder / "constraints.txt"
     limits.write_text("".join(f"{name}=={floor}.*\n" for name, floor in constraints.items()))
-    install = [python, "-m", "pip", "install", "--quiet", "--upgrade", "--upgrade-strategy", "eager"]
-    failed = run(*install, "pip>=24") or run(*install, "--prefer-binary", "--constraint", limits, "--editable", ".[test]", PYTHONWARNINGS="ignore")
+    install = [
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--upgrade",
+        "--upgrade-strategy",
+        "eager",
+    ]
+    failed = run(*install, "pip>=24") or run(
+        *install,
+        "--prefer-binary",
+        "--constraint",
+        limits,
+        "--editable",
+        ".[test]",
+        PYTHONWARNINGS="ignore",
+    )
     return None if failed else python
 
 
@@ -72,7 +127,14 @@ def test(python, args):
     "What pytest says in its last line, and whether it passed."
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *args]
     last = ""
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | {"MPLBACKEND": "agg"}) as process:
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | {"MPLBACKEND": "agg"},
+    ) as process:
         for line in process.stdout:
             print(line, end="", flush=True)
             last = line.strip() or last
@@ -98,7 +160,14 @@ def main():
             print(f"== {name}", flush=True)
             python = prepare(command, name, oldest(version) if which == "oldest" else {})
             said, passed = test(python, rest) if python else ("could not be installed", False)
-            rows.append({"environment": name, "versions": versions(python) if python else "", "outcome": said, "passed": passed})
+            rows.append(
+                {
+                    "environment": name,
+                    "versions": versions(python) if python else "",
+                    "outcome": said,
+                    "passed": passed,
+                }
+            )
     for row in rows:
         print(f"{row['environment']}: {row['outcome']}   [{row['versions']}]")
     if args.outcome:

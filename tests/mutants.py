@@ -31,53 +31,173 @@ from queue import Queue
 
 ROOT = Path(__file__).parent.parent
 MODULES = {  # chapter, properties that run first, test files that run last
-    "gram": ("03_gram", ["streamed_dense_and_full_rank", "distance_lemma", "copies_are_weights"], ["test_gram.py", "test_determinism.py -k blocks"]),
-    "surrogate": ("07_surrogate", ["root_features", "exact_features_of_laplace", "exact_features_of_additive", "fitted_features", "taylor_features"], ["test_surrogate.py"]),
-    "imm": ("08_imm", ["codes_and_ends", "every_cut_of_imm", "every_cut_of_kernel_imm", "bound_of_imm", "imm_knows_no_order"], ["test_imm.py"]),
-    "sweep": ("09_sweep", ["the_sweep_is", "costs_in_integers"], ["test_tree.py -k sweep", "test_grow.py -k sweep"]),
-    "grow": ("10_grow", ["growth_knows", "monotone_map", "two_leaves"], ["test_tree.py -k 'growth or xor or refused or bins'", "test_grow.py"]),
-    "price": ("11_price", ["decoupling", "the_cost_knows", "best_cut", "costs_fall"], ["test_price.py -k 'not thousand and not price_upper'"]),
+    "gram": (
+        "03_gram",
+        ["streamed_dense_and_full_rank", "distance_lemma", "copies_are_weights"],
+        ["test_gram.py", "test_determinism.py -k blocks"],
+    ),
+    "surrogate": (
+        "07_surrogate",
+        [
+            "root_features",
+            "exact_features_of_laplace",
+            "exact_features_of_additive",
+            "fitted_features",
+            "taylor_features",
+        ],
+        ["test_surrogate.py"],
+    ),
+    "imm": (
+        "08_imm",
+        [
+            "codes_and_ends",
+            "every_cut_of_imm",
+            "every_cut_of_kernel_imm",
+            "bound_of_imm",
+            "imm_knows_no_order",
+        ],
+        ["test_imm.py"],
+    ),
+    "sweep": (
+        "09_sweep",
+        ["the_sweep_is", "costs_in_integers"],
+        ["test_tree.py -k sweep", "test_grow.py -k sweep"],
+    ),
+    "grow": (
+        "10_grow",
+        ["growth_knows", "monotone_map", "two_leaves"],
+        ["test_tree.py -k 'growth or xor or refused or bins'", "test_grow.py"],
+    ),
+    "price": (
+        "11_price",
+        ["decoupling", "the_cost_knows", "best_cut", "costs_fall"],
+        ["test_price.py -k 'not thousand and not price_upper'"],
+    ),
 }
-COMPARE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
-OPERATE = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd}
-NAMES = {"min": "max", "max": "min", "argmin": "argmax", "argmax": "argmin", "minimum": "maximum", "maximum": "minimum", "any": "all", "all": "any"}
+COMPARE = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+OPERATE = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Pow: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+NAMES = {
+    "min": "max",
+    "max": "min",
+    "argmin": "argmax",
+    "argmax": "argmin",
+    "minimum": "maximum",
+    "maximum": "minimum",
+    "any": "all",
+    "all": "any",
+}
 REASONS = {  # of a module: in which line, what was changed, and why nothing can notice
     "sweep": [
         ("stay = 2**62", "62 -> 63", "more than any sum, or twice that"),
     ],
     "grow": [
         ("gain: int = -1", "without USub", "a gain without a cut is never asked for"),
-        ("@dataclass(eq=False)", "False -> True", "leaves have different numbers: equality is identity, more slowly"),
+        (
+            "@dataclass(eq=False)",
+            "False -> True",
+            "leaves have different numbers: equality is identity, more slowly",
+        ),
         ("EXACT_UP_TO = 200_000", "", "one point more or less before bins"),
-        ("np.flatnonzero(tree.left < 0)", "tree.left < 0: Lt -> LtE", "the root, node 0, is nobody's child"),
+        (
+            "np.flatnonzero(tree.left < 0)",
+            "tree.left < 0: Lt -> LtE",
+            "the root, node 0, is nobody's child",
+        ),
         ("np.flatnonzero(tree.left >= 0)", "", "the root, node 0, is nobody's child"),
     ],
     "imm": [
-        ("if len(hi) > 1 else 0.0", "1 -> 0", "the scale of a single end is infinite, and not used either"),
+        (
+            "if len(hi) > 1 else 0.0",
+            "1 -> 0",
+            "the scale of a single end is infinite, and not used either",
+        ),
         ("(reach or 1.0)", "1.0 -> 0.0", "a column of one value has no gaps"),
-        ("found = 2**62, -1.0, (m, m, -1, 0.0, False)", "False -> True", "where no threshold was found, nobody asks on which side"),
-        ("(below < rounded)", "below < rounded: Lt -> LtE", "an end that equals the value below is replaced by it two lines on"),
+        (
+            "found = 2**62, -1.0, (m, m, -1, 0.0, False)",
+            "False -> True",
+            "where no threshold was found, nobody asks on which side",
+        ),
+        (
+            "(below < rounded)",
+            "below < rounded: Lt -> LtE",
+            "an end that equals the value below is replaced by it two lines on",
+        ),
     ],
     "surrogate": [
         ("FEW_KNOTS = 256", "", "one landmark more or less"),
-        ("(weight * t**2 / 2)[:, None]", "2 -> 3", "a wrong scale of all derivatives: the fit takes other steps to the same end"),
+        (
+            "(weight * t**2 / 2)[:, None]",
+            "2 -> 3",
+            "a wrong scale of all derivatives: the fit takes other steps to the same end",
+        ),
         ("weight * t**2 / 2 *", "Div -> Mult", "a constant factor of all errors: the same fit"),
         ("MOST_KNOTS = 2000", "", "one value more or less before quantiles are taken"),
-        ("np.zeros((len(z), 1))", "1 -> 0", "a column of zeros: one feature or none, neither can be cut"),
+        (
+            "np.zeros((len(z), 1))",
+            "1 -> 0",
+            "a column of zeros: one feature or none, neither can be cut",
+        ),
     ],
     "price": [
-        ("AXIS_UP_TO = 20_000", "", "one value more or less before the kernel of an axis is too large"),
+        (
+            "AXIS_UP_TO = 20_000",
+            "",
+            "one value more or less before the kernel of an axis is too large",
+        ),
         ("size_of_terms =", "2 -> 3", "a margin for rounding that is a little wider"),
         ("np.hstack(blocks[1:])", "1 -> 0", "one block of vectors more: a bound as well"),
-        ("abs(c.price - 1) < 5e-6", "Lt -> LtE", "a price that is exactly 1 + 5e-6: other words for it"),
-        ("n, d = axes[0].tables[0].sum()", "0 -> 1", "the reference and the tree are of the same points: the same number"),
-        ("if most > limit", "Gt -> GtE", "exactly as many values as the limit: no chain instead of a long one"),
+        (
+            "abs(c.price - 1) < 5e-6",
+            "Lt -> LtE",
+            "a price that is exactly 1 + 5e-6: other words for it",
+        ),
+        (
+            "n, d = axes[0].tables[0].sum()",
+            "0 -> 1",
+            "the reference and the tree are of the same points: the same number",
+        ),
+        (
+            "if most > limit",
+            "Gt -> GtE",
+            "exactly as many values as the limit: no chain instead of a long one",
+        ),
         ("[len(f[0]) for f in found]", "0 -> 1", "all of the lists are as long"),
-        ("if sides in seen or sides[::-1] in seen", "", "a division that is searched twice: the same tree, later"),
-        ("cost + low(side, many) >= best[0] - noise", "best[0] - noise: Sub -> Add", "a branch that cannot win is left a little later: the same tree"),
+        (
+            "if sides in seen or sides[::-1] in seen",
+            "",
+            "a division that is searched twice: the same tree, later",
+        ),
+        (
+            "cost + low(side, many) >= best[0] - noise",
+            "best[0] - noise: Sub -> Add",
+            "a branch that cannot win is left a little later: the same tree",
+        ),
     ],
     "gram": [
-        ("0 < number < 1 or number >= 1", "number < 1: Lt -> LtE", "a rank of 1 is allowed either way"),
+        (
+            "0 < number < 1 or number >= 1",
+            "number < 1: Lt -> LtE",
+            "a rank of 1 is allowed either way",
+        ),
         ("ThreadPoolExecutor(2)", "2 -> 3", "the pieces of work are the same in three threads"),
         ("copy=False", "False -> True", "a copy that was not needed"),
         ("block: int = 1 << 14", "", "larger or smaller blocks: the same sums"),
@@ -128,14 +248,21 @@ class Mutator(ast.NodeTransformer):
         self.generic_visit(node)
         sides = [node.left, *node.comparators]
         for i, op in enumerate(node.ops):
-            one = ast.unparse(ast.Compare(sides[i], [op], [sides[i + 1]]))  # of a chain, the one that is changed
-            if type(op) in COMPARE and self.chosen(node, f"{one}: {type(op).__name__} -> {COMPARE[type(op)].__name__}"):
+            one = ast.unparse(
+                ast.Compare(sides[i], [op], [sides[i + 1]])
+            )  # of a chain, the one that is changed
+            if type(op) in COMPARE and self.chosen(
+                node, f"{one}: {type(op).__name__} -> {COMPARE[type(op)].__name__}"
+            ):
                 node.ops[i] = COMPARE[type(op)]()
         return node
 
     def visit_BinOp(self, node):
         self.generic_visit(node)
-        if type(node.op) in OPERATE and self.chosen(node, f"{ast.unparse(node)}: {type(node.op).__name__} -> {OPERATE[type(node.op)].__name__}"):
+        if type(node.op) in OPERATE and self.chosen(
+            node,
+            f"{ast.unparse(node)}: {type(node.op).__name__} -> {OPERATE[type(node.op)].__name__}",
+        ):
             node.op = OPERATE[type(node.op)]()
         return node
 
@@ -149,12 +276,16 @@ class Mutator(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node):
         self.generic_visit(node)
-        if isinstance(node.op, (ast.Not, ast.USub, ast.Invert)) and self.chosen(node, f"{ast.unparse(node)}: without {type(node.op).__name__}"):
+        if isinstance(node.op, (ast.Not, ast.USub, ast.Invert)) and self.chosen(
+            node, f"{ast.unparse(node)}: without {type(node.op).__name__}"
+        ):
             return node.operand
         return node
 
     def visit_Constant(self, node):
-        if type(node.value) in (int, float) and self.chosen(node, f"{node.value} -> {1 - node.value if node.value in (0, 1) else node.value + 1}"):
+        if type(node.value) in (int, float) and self.chosen(
+            node, f"{node.value} -> {1 - node.value if node.value in (0, 1) else node.value + 1}"
+        ):
             node.value = 1 - node.value if node.value in (0, 1) else node.value + 1
         elif type(node.value) is bool and self.chosen(node, f"{node.value} -> {not node.value}"):
             node.value = not node.value
@@ -164,7 +295,11 @@ class Mutator(ast.NodeTransformer):
         self.generic_visit(node)
         for end in ("lower", "upper"):
             at = getattr(node, end)
-            if at is not None and not isinstance(at, ast.Constant) and self.chosen(at, f"{ast.unparse(at)} -> {ast.unparse(at)} + 1 in a slice"):
+            if (
+                at is not None
+                and not isinstance(at, ast.Constant)
+                and self.chosen(at, f"{ast.unparse(at)} -> {ast.unparse(at)} + 1 in a slice")
+            ):
                 setattr(node, end, ast.BinOp(at, ast.Add(), ast.Constant(1)))
         return node
 
@@ -211,26 +346,65 @@ for cell in json.load(open(sys.argv[1]))["cells"]:
 
 def run(command, copy, seconds, **variables):
     "None if the command ends well in that time of the processor, else why it does not. One that only waits is given up too, much later."
-    env = os.environ | {"PYTHONPATH": str(copy), "HYPOTHESIS_PROFILE": "mutants", "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | variables
+    env = (
+        os.environ
+        | {
+            "PYTHONPATH": str(copy),
+            "HYPOTHESIS_PROFILE": "mutants",
+            "MPLBACKEND": "agg",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+        }
+        | variables
+    )
     limited = ["sh", "-c", f'ulimit -t {int(seconds)}; exec "$@"', "sh", *command]
     try:
-        done = subprocess.run(limited, cwd=copy, env=env, timeout=10 * seconds, capture_output=True, text=True)
+        done = subprocess.run(
+            limited, cwd=copy, env=env, timeout=10 * seconds, capture_output=True, text=True
+        )
     except subprocess.TimeoutExpired:
         return "takes too long"
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return "takes too long"
-    return None if done.returncode == 0 else ((done.stderr.strip() or done.stdout.strip()).splitlines() or ["?"])[-1][:100]
+    return (
+        None
+        if done.returncode == 0
+        else ((done.stderr.strip() or done.stdout.strip()).splitlines() or ["?"])[-1][:100]
+    )
 
 
 def stages(copy, module):
     "The checks of a module, quick ones first: names and functions that say None or what is wrong, given the seconds they may take."
     chapter, properties, files = MODULES[module]
-    yield "properties", lambda seconds: run([sys.executable, "-c", PROPERTIES, *properties], copy, seconds, NUMBA_DISABLE_JIT="1")
-    yield "chapter", lambda seconds: run([sys.executable, "-c", CHAPTER, f"nbs/{chapter}.ipynb", module], copy, seconds)
+    yield (
+        "properties",
+        lambda seconds: run(
+            [sys.executable, "-c", PROPERTIES, *properties], copy, seconds, NUMBA_DISABLE_JIT="1"
+        ),
+    )
+    yield (
+        "chapter",
+        lambda seconds: run(
+            [sys.executable, "-c", CHAPTER, f"nbs/{chapter}.ipynb", module], copy, seconds
+        ),
+    )
     for file in files:
         name, _, words = file.partition(" -k ")
         more = ["-k", words.strip("'")] if words else []
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", f"tests/{name}", *more]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-n",
+            "0",
+            "-p",
+            "no:cacheprovider",
+            f"tests/{name}",
+            *more,
+        ]
         yield name, lambda seconds, command=command: run(command, copy, seconds)
 
 
@@ -242,7 +416,9 @@ def limits(copy, module):
         if why := check(900):
             sys.exit(f"{module}: the tests fail without any mutant: {name}: {why}")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        found.append(10 + PATIENCE * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
+        found.append(
+            10 + PATIENCE * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        )
     return found
 
 
@@ -252,16 +428,35 @@ def attempt(copy, module, source, wanted, seconds):
     path = copy / "kxbook" / f"{module}.py"
     path.write_text(text, encoding="utf-8")
     start = time.monotonic()
-    by = next((f"{name}: {why}" for (name, check), most in zip(stages(copy, module), seconds) if (why := check(most))), None)
+    by = next(
+        (
+            f"{name}: {why}"
+            for (name, check), most in zip(stages(copy, module), seconds)
+            if (why := check(most))
+        ),
+        None,
+    )
     path.write_text(source, encoding="utf-8")
     line, _, change = said.partition(": ")
     code = source.splitlines()[int(line.split()[1]) - 1].strip()
-    return {"line": line, "change": f"{change} in {code}", "by": by, "seconds": round(time.monotonic() - start)}
+    return {
+        "line": line,
+        "change": f"{change} in {code}",
+        "by": by,
+        "seconds": round(time.monotonic() - start),
+    }
 
 
 def reason(module, change):
     "Why nothing notices a change, if that was looked at."
-    return next((why for part, what, why in REASONS[module] if part in change.split(" in ", 1)[1] and what in change.split(" in ", 1)[0]), "not looked at yet")
+    return next(
+        (
+            why
+            for part, what, why in REASONS[module]
+            if part in change.split(" in ", 1)[1] and what in change.split(" in ", 1)[0]
+        ),
+        "not looked at yet",
+    )
 
 
 def draw(module, total, seed):
@@ -275,7 +470,9 @@ def copies(folder, many):
     for number in range(many):
         copy = Path(folder) / str(number)
         for name in ("kxbook", "nbs", "tests", "site"):
-            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+            shutil.copytree(
+                ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", ".*")
+            )
         for name in ("pyproject.toml", "settings.ini"):
             shutil.copy(ROOT / name, copy)
         queue.put(copy)
@@ -299,7 +496,9 @@ def main():
             source = (ROOT / "kxbook" / f"{module}.py").read_text(encoding="utf-8")
             total, mark = mutant(source)[2], hashlib.sha256(source.encode()).hexdigest()
             usual = draw(module, total, 0)[:EACH] if args.seed else []  # other seeds give others
-            chosen = sorted([w for w in draw(module, total, args.seed) if w not in usual][: args.each])
+            chosen = sorted(
+                [w for w in draw(module, total, args.seed) if w not in usual][: args.each]
+            )
             known = memory.get(module, {})
             tried = known["tried"] if known.get("source") == mark else {}
             todo = [w for w in chosen if not tried.get(str(w), {}).get("by")]
@@ -316,11 +515,17 @@ def main():
 
             for wanted, found in pool.map(one, todo):
                 tried[str(wanted)] = found
-                print(f"{module} {'killed  ' if found['by'] else 'SURVIVED'} {found['line']}: {found['change']}   [{found['by'] or reason(module, found['change'])}] ({found['seconds']} s)", flush=True)
+                print(
+                    f"{module} {'killed  ' if found['by'] else 'SURVIVED'} {found['line']}: {found['change']}   [{found['by'] or reason(module, found['change'])}] ({found['seconds']} s)",
+                    flush=True,
+                )
                 memory[module] = {"source": mark, "possible": total, "tried": tried}
                 args.memory.write_text(json.dumps(memory, indent=1), encoding="utf-8")
             mine = sum(bool(tried[str(w)]["by"]) for w in chosen)
-            print(f"{module}: {mine} of {len(chosen)} killed, out of {total} possible changes", flush=True)
+            print(
+                f"{module}: {mine} of {len(chosen)} killed, out of {total} possible changes",
+                flush=True,
+            )
             killed, made = killed + mine, made + len(chosen)
     print(f"{killed} of {made} killed: {killed / made:.0%}")
     return killed < args.least * made

@@ -34,7 +34,9 @@ MODELS = {
     "KernelKMeans": KernelKMeans(3, gamma=1.0, n_init=2, random_state=0),
     "KernelKMeans linear": KernelKMeans(3, kernel="linear", n_init=2, random_state=0),
     "KernelKMeans streamed": KernelKMeans(3, gamma=1.0, gram="streamed", n_init=1, random_state=0),
-    "KernelKMeans nystroem": KernelKMeans(3, gamma=1.0, gram="nystroem", rank=15, n_init=2, random_state=0),
+    "KernelKMeans nystroem": KernelKMeans(
+        3, gamma=1.0, gram="nystroem", rank=15, n_init=2, random_state=0
+    ),
     "IMM": IMM(3, random_state=0),
     "KernelIMM": KernelIMM(3, gamma=1.0, random_state=0),
     "KernelExKMC": KernelExKMC(3, kernel="laplace", random_state=0),
@@ -42,7 +44,9 @@ MODELS = {
     "KernelTree": KernelTree(3, gamma=1.0, random_state=0),
 }
 CLASSES = {type(model) for model in MODELS.values()}
-SIX = [kind.__name__ for kind in (KernelKMeans, IMM, KernelIMM, KernelExKMC, KernelExpand, KernelTree)]
+SIX = [
+    kind.__name__ for kind in (KernelKMeans, IMM, KernelIMM, KernelExKMC, KernelExpand, KernelTree)
+]
 every_model = pytest.mark.parametrize("name", MODELS)
 every_estimator = pytest.mark.parametrize("name", SIX)
 
@@ -62,8 +66,23 @@ def fit(name, X, **more):
 def said(model, X):
     "All that a fitted model says about data: labels, predictions, cost, width, tree."
     cost = model.inertia_ if isinstance(model, KernelKMeans) else model.cost_
-    tree = model.transform(X).tolist() if isinstance(model, KernelKMeans) else [model.tree_.to_json(), model.price_, model.feature_importances_.tolist(), model.apply(X).tolist()]
-    return {"labels": model.labels_.tolist(), "predictions": model.predict(X).tolist(), "cost": cost, "gamma": model.gamma_, "tree": tree}
+    tree = (
+        model.transform(X).tolist()
+        if isinstance(model, KernelKMeans)
+        else [
+            model.tree_.to_json(),
+            model.price_,
+            model.feature_importances_.tolist(),
+            model.apply(X).tolist(),
+        ]
+    )
+    return {
+        "labels": model.labels_.tolist(),
+        "predictions": model.predict(X).tolist(),
+        "cost": cost,
+        "gamma": model.gamma_,
+        "tree": tree,
+    }
 
 
 def on_disk(X, folder):
@@ -87,7 +106,9 @@ def strided(X, step):
 NAMES = ["a", "b", "c"]
 HOLDERS = {
     "pandas": lambda X, _: pd.DataFrame(X, columns=NAMES),
-    "pandas with an odd index": lambda X, _: pd.DataFrame(X, columns=NAMES, index=np.arange(len(X))[::-1] * 2),
+    "pandas with an odd index": lambda X, _: pd.DataFrame(
+        X, columns=NAMES, index=np.arange(len(X))[::-1] * 2
+    ),
     "pandas with nullable numbers": lambda X, _: pd.DataFrame(X, columns=NAMES).astype("Float64"),
     "polars": lambda X, _: pl.DataFrame(X, schema=NAMES),
     "lists": lambda X, _: X.tolist(),
@@ -100,7 +121,9 @@ HOLDERS = {
     "columns backwards": lambda X, _: X[:, ::-1].copy()[:, ::-1],
     "rows backwards": lambda X, _: X[::-1].copy()[::-1],
     "every third number": lambda X, _: strided(X, 3),
-    "not aligned": lambda X, _: np.frombuffer(b"\0" + X.tobytes(), np.uint8)[1:].view(np.float64).reshape(X.shape),
+    "not aligned": lambda X, _: (
+        np.frombuffer(b"\0" + X.tobytes(), np.uint8)[1:].view(np.float64).reshape(X.shape)
+    ),
     "other byte order": lambda X, _: X.astype(X.dtype.newbyteorder()),
     "long doubles": lambda X, _: X.astype(np.longdouble),
 }
@@ -126,7 +149,11 @@ def test_what_holds_the_numbers_does_not_matter(name, holder, expected, tmp_path
 
 
 @every_estimator
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.int8, np.uint16, np.bool_], ids=lambda t: t.__name__)
+@pytest.mark.parametrize(
+    "dtype",
+    [np.float32, np.float16, np.int64, np.int8, np.uint16, np.bool_],
+    ids=lambda t: t.__name__,
+)
 def test_other_numbers_are_as_good_as_their_copy_in_float64(name, dtype):
     X = points() > 1.0 if dtype is np.bool_ else (points() + 10).astype(dtype)
     with warnings.catch_warnings():
@@ -149,7 +176,9 @@ def test_the_input_is_not_changed(name):
         weights = read_only(np.linspace(0, 2, len(before)))
         assert (fit(name, before, sample_weight=weights).labels_ >= 0).all()
     else:
-        assert fit(name, before, reference_labels=read_only(model.reference_labels_)).certificate().price == pytest.approx(model.price_)
+        assert fit(
+            name, before, reference_labels=read_only(model.reference_labels_)
+        ).certificate().price == pytest.approx(model.price_)
 
 
 @every_estimator
@@ -172,7 +201,9 @@ def test_names_of_columns(name, frame):
         with pytest.warns(UserWarning, match="X does not have valid feature names"):
             call(X)
     if hasattr(model, "export_text"):
-        assert set(model.export_text()) & set("abc") and any(n in " ".join(model.explain(X[0])) for n in NAMES)
+        assert set(model.export_text()) & set("abc") and any(
+            n in " ".join(model.explain(X[0])) for n in NAMES
+        )
     assert not hasattr(model.fit(X), "feature_names_in_")
 
 
@@ -196,18 +227,26 @@ def test_names_of_one_row(name, frame):
 
 
 @every_estimator
-@pytest.mark.parametrize("column", ["pieces", "toarray", "chunks", "columns", "index", "__dask_graph__", "to_frame"])
+@pytest.mark.parametrize(
+    "column", ["pieces", "toarray", "chunks", "columns", "index", "__dask_graph__", "to_frame"]
+)
 def test_a_column_may_have_any_name(name, column):
     X = points()
     table = pd.DataFrame(dict(zip(["a", column, "c"], X.T)))
     model, plain = fit(name, table), fit(name, X)
     assert (model.labels_ == plain.labels_).all() and (model.predict(table) == plain.labels_).all()
     if name != "KernelKMeans":
-        assert (model.tree_.predict(table) == plain.labels_).all()  # the tree checks its points itself
-        assert [len(model.explain(row)) for row in (table[:1], table.iloc[0])] == 2 * [len(plain.explain(X[0]))]
+        assert (
+            model.tree_.predict(table) == plain.labels_
+        ).all()  # the tree checks its points itself
+        assert [len(model.explain(row)) for row in (table[:1], table.iloc[0])] == 2 * [
+            len(plain.explain(X[0]))
+        ]
 
 
-@pytest.mark.parametrize("output, frame", [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("default", np.ndarray)])
+@pytest.mark.parametrize(
+    "output, frame", [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("default", np.ndarray)]
+)
 def test_distances_come_as_is_asked(output, frame):
     X, plain = points(), fit("KernelKMeans", points())
     model = clone(MODELS["KernelKMeans"]).set_output(transform=output)
@@ -220,8 +259,13 @@ def test_distances_come_as_is_asked(output, frame):
     if output == "pandas":
         assert found.index.tolist() == list(range(100, 130))
         scaled = make_pipeline(StandardScaler(), clone(model)).set_output(transform="pandas").fit(X)
-        assert scaled.get_feature_names_out().tolist() == names and list(scaled.transform(X).columns) == names
-    assert {hasattr(m, "transform") for m in map(MODELS.get, MODELS) if not isinstance(m, KernelKMeans)} == {False}
+        assert (
+            scaled.get_feature_names_out().tolist() == names
+            and list(scaled.transform(X).columns) == names
+        )
+    assert {
+        hasattr(m, "transform") for m in map(MODELS.get, MODELS) if not isinstance(m, KernelKMeans)
+    } == {False}
 
 
 def through_joblib(model, folder):
@@ -234,7 +278,13 @@ def from_disk(model, folder):
     return joblib.load(folder / "model.joblib", mmap_mode="r")  # its arrays are read-only
 
 
-COPIES = {"pickle": lambda m, _: pickle.loads(pickle.dumps(m)), "copy": lambda m, _: copy.copy(m), "deepcopy": lambda m, _: copy.deepcopy(m), "joblib": through_joblib, "joblib from disk": from_disk}
+COPIES = {
+    "pickle": lambda m, _: pickle.loads(pickle.dumps(m)),
+    "copy": lambda m, _: copy.copy(m),
+    "deepcopy": lambda m, _: copy.deepcopy(m),
+    "joblib": through_joblib,
+    "joblib from disk": from_disk,
+}
 
 
 @every_model
@@ -243,18 +293,29 @@ def test_fitted_models_can_be_copied(name, way, expected, tmp_path):
     X, models = expected
     model, wanted = models[name]
     again, new = COPIES[way](model, tmp_path), points(seed=9)
-    assert said(again, X) == wanted and (again.predict(new) == model.predict(new)).all() and repr(again) == repr(model)
+    assert (
+        said(again, X) == wanted
+        and (again.predict(new) == model.predict(new)).all()
+        and repr(again) == repr(model)
+    )
     if not isinstance(model, KernelKMeans):
-        assert str(again.certificate()) == str(model.certificate()) and again.export_text() == model.export_text()
+        assert (
+            str(again.certificate()) == str(model.certificate())
+            and again.export_text() == model.export_text()
+        )
     if way in ("copy", "joblib from disk"):
-        assert said(again.fit(X), X) == wanted and said(model, X) == wanted  # a copy can be fitted again
+        assert (
+            said(again.fit(X), X) == wanted and said(model, X) == wanted
+        )  # a copy can be fitted again
 
 
 def test_models_are_read_by_another_process(expected, tmp_path):
     X, models = expected
     joblib.dump(([model for model, _ in models.values()], X), tmp_path / "models.joblib")
     code = f"import joblib, json; models, X = joblib.load({str(tmp_path / 'models.joblib')!r}); print(json.dumps([m.predict(X).tolist() for m in models]))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert json.loads(found) == [wanted["predictions"] for _, wanted in models.values()]
 
 
@@ -279,7 +340,10 @@ def test_clones(name, expected):
 @every_estimator
 def test_a_second_fit_forgets_the_first(name, expected):
     X, models = expected
-    assert said(fit(name, pd.DataFrame(points(45, seed=3)[:, :2]).add_prefix("x")).fit(X), X) == models[name][1]
+    assert (
+        said(fit(name, pd.DataFrame(points(45, seed=3)[:, :2]).add_prefix("x")).fit(X), X)
+        == models[name][1]
+    )
 
 
 # Pipelines and searches
@@ -291,10 +355,16 @@ def test_in_a_pipeline(name):
     pipe = make_pipeline(StandardScaler(), clone(MODELS[name])).fit(X)
     step, Z = pipe.steps[-1][0], StandardScaler().fit_transform(X)
     direct = fit(name, Z)
-    assert said(pipe[-1], Z) == said(direct, Z) and (pipe.predict(X) == direct.labels_).all() and (clone(pipe).fit_predict(X) == direct.labels_).all()
+    assert (
+        said(pipe[-1], Z) == said(direct, Z)
+        and (pipe.predict(X) == direct.labels_).all()
+        and (clone(pipe).fit_predict(X) == direct.labels_).all()
+    )
     pipe.set_params(**{f"{step}__n_clusters": 2})
     assert pipe.get_params()[f"{step}__n_clusters"] == 2
-    assert (pipe.fit(X).predict(X) == clone(MODELS[name]).set_params(n_clusters=2).fit(Z).predict(Z)).all()
+    assert (
+        pipe.fit(X).predict(X) == clone(MODELS[name]).set_params(n_clusters=2).fit(Z).predict(Z)
+    ).all()
     with pytest.raises(ValueError, match="Invalid parameter 'no_such'"):
         pipe.set_params(**{f"{step}__no_such": 1})
 
@@ -303,7 +373,11 @@ def test_in_a_pipeline(name):
 @pytest.mark.parametrize("routing", [False, True])
 def test_what_belongs_to_rows_goes_through_a_pipeline(name, routing):
     X, rng = points(), np.random.default_rng(1)
-    given = {"sample_weight": rng.integers(0, 4, size=30).astype(float)} if isinstance(MODELS[name], KernelKMeans) else {"reference_labels": np.r_[0, 1, 2, rng.integers(3, size=27)]}
+    given = (
+        {"sample_weight": rng.integers(0, 4, size=30).astype(float)}
+        if isinstance(MODELS[name], KernelKMeans)
+        else {"reference_labels": np.r_[0, 1, 2, rng.integers(3, size=27)]}
+    )
     Z = StandardScaler().fit_transform(X)
     wanted = said(fit(name, Z, **given), Z)
     assert wanted != said(fit(name, Z), Z)
@@ -333,18 +407,32 @@ GRIDS = {
 def test_grid_search_picks_the_best_and_refits(name):
     X, y = points(), np.repeat(range(3), 10)
     folds = KFold(3, shuffle=True, random_state=0)
-    search = GridSearchCV(clone(MODELS[name]), GRIDS[name], scoring="adjusted_rand_score", cv=folds).fit(X, y)
+    search = GridSearchCV(
+        clone(MODELS[name]), GRIDS[name], scoring="adjusted_rand_score", cv=folds
+    ).fit(X, y)
     for setting, mean in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"]):
-        scores = [adjusted_rand_score(y[test], clone(MODELS[name]).set_params(**setting).fit(X[train]).predict(X[test])) for train, test in folds.split(X)]
+        scores = [
+            adjusted_rand_score(
+                y[test], clone(MODELS[name]).set_params(**setting).fit(X[train]).predict(X[test])
+            )
+            for train, test in folds.split(X)
+        ]
         assert np.isclose(np.mean(scores), mean)
-    assert search.best_score_ == search.cv_results_["mean_test_score"].max() and len(set(search.cv_results_["mean_test_score"])) > 1
-    assert said(search.best_estimator_, X) == said(clone(MODELS[name]).set_params(**search.best_params_).fit(X), X)
+    assert (
+        search.best_score_ == search.cv_results_["mean_test_score"].max()
+        and len(set(search.cv_results_["mean_test_score"])) > 1
+    )
+    assert said(search.best_estimator_, X) == said(
+        clone(MODELS[name]).set_params(**search.best_params_).fit(X), X
+    )
     assert (search.predict(X) == search.best_estimator_.predict(X)).all()
 
 
 def test_grid_search_by_the_score_of_kernel_k_means():
     X = points()
-    search = GridSearchCV(clone(MODELS["KernelKMeans linear"]), {"n_clusters": [1, 2, 3]}, cv=3).fit(X[np.random.default_rng(0).permutation(30)])
+    search = GridSearchCV(
+        clone(MODELS["KernelKMeans linear"]), {"n_clusters": [1, 2, 3]}, cv=3
+    ).fit(X[np.random.default_rng(0).permutation(30)])
     means = search.cv_results_["mean_test_score"]
     assert search.best_params_ == {"n_clusters": 3} and means[0] < means[1] < means[2] < 0
 
@@ -376,7 +464,9 @@ def test_in_threads(alone):
     filters, show = list(warnings.filters), warnings.showwarning
     with ThreadPoolExecutor(6) as pool:
         assert list(pool.map(lambda task: told(*task), TASKS)) == alone
-        trees = [TASKS.index(("KernelTree", seed)) for seed in (0, 4)] * 4  # several of the longest at once
+        trees = [
+            TASKS.index(("KernelTree", seed)) for seed in (0, 4)
+        ] * 4  # several of the longest at once
         assert list(pool.map(lambda i: told(*TASKS[i]), trees)) == [alone[i] for i in trees]
     assert warnings.filters == filters and warnings.showwarning is show
 
@@ -385,29 +475,45 @@ def test_one_model_predicts_in_many_threads(expected):
     X, models = expected
     with ThreadPoolExecutor(6) as pool:
         for name, (model, wanted) in models.items():
-            assert all(found == wanted["predictions"] for found in pool.map(lambda _: model.predict(X).tolist(), range(12))), name
+            assert all(
+                found == wanted["predictions"]
+                for found in pool.map(lambda _: model.predict(X).tolist(), range(12))
+            ), name
 
 
 def test_in_processes(alone):
-    assert joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(told)(*task) for task in TASKS) == alone
+    assert (
+        joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(told)(*task) for task in TASKS)
+        == alone
+    )
 
 
 def test_in_spawned_processes_and_threads_at_once(alone):
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as others, ThreadPoolExecutor(3) as pool:
+    with (
+        ProcessPoolExecutor(2, mp_context=get_context("spawn")) as others,
+        ThreadPoolExecutor(3) as pool,
+    ):
         there = [others.submit(told, *task) for task in TASKS]
         here = [pool.submit(told, *task) for task in TASKS]
         assert [f.result() for f in there] == alone and [f.result() for f in here] == alone
 
 
 def test_with_the_threads_of_joblib(alone):
-    assert joblib.Parallel(n_jobs=3, backend="threading")(joblib.delayed(told)(*task) for task in TASKS) == alone
+    assert (
+        joblib.Parallel(n_jobs=3, backend="threading")(
+            joblib.delayed(told)(*task) for task in TASKS
+        )
+        == alone
+    )
 
 
 # scikit-learn's own checks
 
 
 def test_scikit_learn_checks_every_estimator_and_excuses_none():
-    (mark,) = [m for m in test_estimators.test_scikit_learn_checks.pytestmark if m.name == "parametrize"]
+    (mark,) = [
+        m for m in test_estimators.test_scikit_learn_checks.pytestmark if m.name == "parametrize"
+    ]
     assert not [m for case in mark.args[1] for m in getattr(case, "marks", ()) if m.name == "xfail"]
     seen = {}
     for estimator in test_estimators.CHECKED:

@@ -45,12 +45,20 @@ print(hashlib.sha256(b"|".join(found)).hexdigest())
 
 
 def in_a_process(**variables):
-    return subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, check=True, env=os.environ | variables).stdout
+    return subprocess.run(
+        [sys.executable, "-c", RUN],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | variables,
+    ).stdout
 
 
 def test_runs_and_numbers_of_threads():
     names = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"
-    settings = [dict.fromkeys(names, threads) | {"PYTHONHASHSEED": threads} for threads in "12"] + [dict.fromkeys(names[:3], "4")]
+    settings = [dict.fromkeys(names, threads) | {"PYTHONHASHSEED": threads} for threads in "12"] + [
+        dict.fromkeys(names[:3], "4")
+    ]
     assert len({in_a_process(**s) for s in settings}) == 1
 
 
@@ -77,14 +85,18 @@ def test_blocks_of_any_size(kernel, block):
     for gram in (parts, as_gram(kernel, X, "dense")):
         assert (np.abs(whole.times(V) - gram.times(V)) <= whole.precision * (K @ V)).all()
         assert (lloyd(whole, labels, 3).labels == lloyd(gram, labels, 3).labels).all()
-    assert (whole.times(V) == whole.times(V)).all()  # and the same blocks in the same order give the same digits
+    assert (
+        whole.times(V) == whole.times(V)
+    ).all()  # and the same blocks in the same order give the same digits
 
 
 @pytest.mark.parametrize("block", [1, 7, 64, 1000])
 def test_nystroem_features_in_blocks_of_any_size(block):
     X = np.random.default_rng(1).normal(size=(150, 3))
     wanted = nystroem_features(gaussian(0.3), X, X[::10])
-    np.testing.assert_allclose(nystroem_features(gaussian(0.3), X, X[::10], block=block), wanted, atol=1e-9)
+    np.testing.assert_allclose(
+        nystroem_features(gaussian(0.3), X, X[::10], block=block), wanted, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("dtype, least, most", [("float32", 1e-7, 1e-5), ("float64", 1e-16, 2e-12)])
@@ -92,7 +104,10 @@ def test_blocks_are_as_precise_as_they_say(dtype, least, most):
     X = np.random.default_rng(1).normal(size=(150, 3))
     gram, V = StreamedGram(gaussian(0.3), X, dtype), np.eye(3)[np.arange(150) % 3]
     exact = gaussian(0.3)(X) @ V
-    assert least <= gram.precision <= most and (np.abs(gram.times(V) - exact) <= gram.precision * exact).all()
+    assert (
+        least <= gram.precision <= most
+        and (np.abs(gram.times(V) - exact) <= gram.precision * exact).all()
+    )
 
 
 def test_the_same_digits_twice():
@@ -111,14 +126,31 @@ def test_ties_do_not_follow_the_order_of_rows(Model, seed):
     labels = np.r_[0, 1, 2, rng.integers(3, size=len(X) - 3)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        told = [Model(random_state=0).fit(X[o], reference_labels=labels[o]) for o in (slice(None), order)]
+        told = [
+            Model(random_state=0).fit(X[o], reference_labels=labels[o])
+            for o in (slice(None), order)
+        ]
         free = [Model(3, random_state=0).fit(X[o]) for o in (slice(None), order)]
     for one, two in (told, free):
-        assert one.tree_.to_json() == two.tree_.to_json() and (one.labels_[order] == two.labels_).all()
-        assert np.isclose(one.cost_, two.cost_, rtol=1e-12) and np.isclose(one.reference_cost_, two.reference_cost_, rtol=1e-12)
+        assert (
+            one.tree_.to_json() == two.tree_.to_json() and (one.labels_[order] == two.labels_).all()
+        )
+        assert np.isclose(one.cost_, two.cost_, rtol=1e-12) and np.isclose(
+            one.reference_cost_, two.reference_cost_, rtol=1e-12
+        )
 
 
-@pytest.mark.parametrize("options", [{}, {"gram": "streamed"}, {"gram": "nystroem", "rank": 20}, {"kernel": "linear"}, {"init": "random", "n_init": 3}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"gram": "streamed"},
+        {"gram": "nystroem", "rank": 20},
+        {"kernel": "linear"},
+        {"init": "random", "n_init": 3},
+    ],
+    ids=str,
+)
 def test_clusters_do_not_follow_the_order_of_rows(options):
     X, order = ties(200, 3), np.random.default_rng(0).permutation(200)
     one, two = (KernelKMeans(4, random_state=3, **options).fit(X[o]) for o in (slice(None), order))
@@ -141,14 +173,23 @@ class OneThread:
 
 
 def test_threads_over_the_axes_change_nothing(monkeypatch):
-    X = np.random.default_rng(5).normal(size=(24_000, 4)).round(2)  # beyond 20 000 items there are two threads
+    X = (
+        np.random.default_rng(5).normal(size=(24_000, 4)).round(2)
+    )  # beyond 20 000 items there are two threads
     y = (X[:, 0] > 0) * 2 + (X[:, 1] > 0.5)
     few = np.random.default_rng(6).permutation(len(X))
 
     def trees(o):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return [tree for bins in (None, 100) for tree in (kernel_imm(X[o], y[o], linear(), bins=bins)[0], grow(X[o], 1 - np.eye(4)[y[o]], 6, bins=bins))]
+            return [
+                tree
+                for bins in (None, 100)
+                for tree in (
+                    kernel_imm(X[o], y[o], linear(), bins=bins)[0],
+                    grow(X[o], 1 - np.eye(4)[y[o]], 6, bins=bins),
+                )
+            ]
 
     found = trees(slice(None))
     assert found == trees(few)

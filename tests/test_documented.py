@@ -26,14 +26,29 @@ def undocumented(module):
         if not inspect.getdoc(obj):
             yield name
         if inspect.isclass(obj):
-            public = [m for m in vars(obj) if not m.startswith("_") and (callable(getattr(obj, m)) or isinstance(vars(obj)[m], property))]
+            public = [
+                m
+                for m in vars(obj)
+                if not m.startswith("_")
+                and (callable(getattr(obj, m)) or isinstance(vars(obj)[m], property))
+            ]
             yield from (f"{name}.{m}" for m in public if not inspect.getdoc(getattr(obj, m)))
         if numpydoc(obj):
-            methods = [m for m in vars(obj).values() if inspect.isfunction(m) and not m.__name__.startswith("_")]
+            methods = [
+                m
+                for m in vars(obj).values()
+                if inspect.isfunction(m) and not m.__name__.startswith("_")
+            ]
             for f in (obj, *methods):
                 names = [p for p in inspect.signature(f).parameters if p != "self"]
-                yield from (f"{f.__qualname__}({p})" for p in names if not re.search(rf"^ *{p} : ", f.__doc__, re.M))
-        for parameter, text in docments(described(obj), returns=False).items() if described(obj) else ():
+                yield from (
+                    f"{f.__qualname__}({p})"
+                    for p in names
+                    if not re.search(rf"^ *{p} : ", f.__doc__, re.M)
+                )
+        for parameter, text in (
+            docments(described(obj), returns=False).items() if described(obj) else ()
+        ):
             if not text and parameter != "self":
                 yield f"{name}({parameter})"
 

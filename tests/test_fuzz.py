@@ -23,11 +23,108 @@ from kxbook.cli import UserError, assign_piece, pieces, read_table
 from kxbook.tree import Tree
 
 CORPUS = Path(__file__).parent / "corpus"
-TRIES, SEED = int(os.environ.get("FUZZ", 1500)), os.environ.get("FUZZ_SEED", "0")  # inputs for each reader
-SECONDS, MEGABYTES = 5, 300  # of the processor that one input may take, and of memory that all of them may
-NUMBERS = ["0", "-1", "1", "2", "0.5", "-0.0", "5e-324", "1e308", "1e999", "-1e999", "NaN", "Infinity", "null", "true", "9" * 20, "9" * 400, "2147483648", "1_0", "٣", "0x1", "1e-400"]
-WORDS = [*NUMBERS, "", '""', "[]", "{}", "[[", "]]", "{", "}", ",", ":", ";", "\t", "|", '"', "'", "\\", "\\ud800", "\ud800", "\x00", "\r", "\n", "\r\n", "\ufeff", "\u202e", "é", "🦄", " ", "    "]
-MARKS = ["#", "# ", "## A", ":::", "::: {#lem-a}", "::: {.proof}", "::: {.callout-note}", "{#sec-a}", "{#eq-a}", "{#tbl-a}", "$$", "$", "```", "~~~", "`", "@lem-a", "[@key]", "[@a; @b", "|---|", ": T", "<!--", "-->", "](", "{{<", "^[", "%", "+++", "(a)=", "#| ", "#| label: fig-a", '#| fig-cap: "', "#| export", "#| eval: false", "%%time", "!ls", "def f(", "lambda", "(" * 50]
+TRIES, SEED = (
+    int(os.environ.get("FUZZ", 1500)),
+    os.environ.get("FUZZ_SEED", "0"),
+)  # inputs for each reader
+SECONDS, MEGABYTES = (
+    5,
+    300,
+)  # of the processor that one input may take, and of memory that all of them may
+NUMBERS = [
+    "0",
+    "-1",
+    "1",
+    "2",
+    "0.5",
+    "-0.0",
+    "5e-324",
+    "1e308",
+    "1e999",
+    "-1e999",
+    "NaN",
+    "Infinity",
+    "null",
+    "true",
+    "9" * 20,
+    "9" * 400,
+    "2147483648",
+    "1_0",
+    "٣",
+    "0x1",
+    "1e-400",
+]
+WORDS = [
+    *NUMBERS,
+    "",
+    '""',
+    "[]",
+    "{}",
+    "[[",
+    "]]",
+    "{",
+    "}",
+    ",",
+    ":",
+    ";",
+    "\t",
+    "|",
+    '"',
+    "'",
+    "\\",
+    "\\ud800",
+    "\ud800",
+    "\x00",
+    "\r",
+    "\n",
+    "\r\n",
+    "\ufeff",
+    "\u202e",
+    "é",
+    "🦄",
+    " ",
+    "    ",
+]
+MARKS = [
+    "#",
+    "# ",
+    "## A",
+    ":::",
+    "::: {#lem-a}",
+    "::: {.proof}",
+    "::: {.callout-note}",
+    "{#sec-a}",
+    "{#eq-a}",
+    "{#tbl-a}",
+    "$$",
+    "$",
+    "```",
+    "~~~",
+    "`",
+    "@lem-a",
+    "[@key]",
+    "[@a; @b",
+    "|---|",
+    ": T",
+    "<!--",
+    "-->",
+    "](",
+    "{{<",
+    "^[",
+    "%",
+    "+++",
+    "(a)=",
+    "#| ",
+    "#| label: fig-a",
+    '#| fig-cap: "',
+    "#| export",
+    "#| eval: false",
+    "%%time",
+    "!ls",
+    "def f(",
+    "lambda",
+    "(" * 50,
+]
 
 
 def mutated(rng, seeds, words):
@@ -46,7 +143,9 @@ def mutated(rng, seeds, words):
         elif change == 2:
             text = text[:i] + other[a : a + rng.choice((1, 10, 100))] + text[j:]
         elif change == 3:
-            text = text[:i] + chr(rng.choice((rng.randrange(128), rng.randrange(0x110000)))) + text[j:]
+            text = (
+                text[:i] + chr(rng.choice((rng.randrange(128), rng.randrange(0x110000)))) + text[j:]
+            )
         elif change == 4:
             text = swapped_number(rng, text)
         else:
@@ -95,7 +194,11 @@ def in_little_memory():
 
 
 def status(name):
-    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(f"{name}:")]
+    (line,) = [
+        line
+        for line in Path("/proc/self/status").read_text().splitlines()
+        if line.startswith(f"{name}:")
+    ]
     return int(line.split()[1])
 
 
@@ -123,7 +226,16 @@ def read_document(text, folder):
     try:
         tree, features, clusters = report.from_document(text)
     except ValueError as e:
-        assert any(words in str(e) for words in ("This is not JSON", "document", "not a tree of kxbook", "features", "column")), e
+        assert any(
+            words in str(e)
+            for words in (
+                "This is not JSON",
+                "document",
+                "not a tree of kxbook",
+                "features",
+                "column",
+            )
+        ), e
         return False
     use(tree)
     again = report.from_document(report.to_document(tree, features, clusters))
@@ -144,7 +256,9 @@ def read_document(text, folder):
 
 def run_sql(query, columns):
     "A database must understand it."
-    if len({c.casefold() for c in columns}) == len(columns) and all(columns):  # or no table has these columns
+    if len({c.casefold() for c in columns}) == len(columns) and all(
+        columns
+    ):  # or no table has these columns
         with sqlite3.connect(":memory:") as base:
             quoted = ", ".join('"' + c.replace('"', '""') + '"' for c in columns)
             base.execute(f"CREATE TABLE data ({quoted})")
@@ -155,9 +269,26 @@ def run_sql(query, columns):
 def read_csv(text, folder):
     path = folder / "table.csv"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    plain = dict(data=str(path), encoding="utf-8-sig", delimiter=None, columns=None, drop=None, labels=None, truth=None, decimal=".", one_hot=False, impute=None)
+    plain = dict(
+        data=str(path),
+        encoding="utf-8-sig",
+        delimiter=None,
+        columns=None,
+        drop=None,
+        labels=None,
+        truth=None,
+        decimal=".",
+        one_hot=False,
+        impute=None,
+    )
     rng = random.Random(len(text))
-    odd = dict(one_hot=True, impute=rng.choice(["median", "mean"]), decimal=rng.choice(".,"), encoding=rng.choice(["utf-8", "latin-1", "utf-16"]), delimiter=rng.choice([None, ";"]))
+    odd = dict(
+        one_hot=True,
+        impute=rng.choice(["median", "mean"]),
+        decimal=rng.choice(".,"),
+        encoding=rng.choice(["utf-8", "latin-1", "utf-16"]),
+        delimiter=rng.choice([None, ";"]),
+    )
     return [as_table(plain | more) for more in ({}, odd)][0]
 
 
@@ -167,7 +298,9 @@ def as_table(asked):
     except UserError as e:
         assert str(e)
         return False
-    assert table.X.ndim == 2 and table.X.shape[1] == len(table.features) and np.isfinite(table.X).all()
+    assert (
+        table.X.ndim == 2 and table.X.shape[1] == len(table.features) and np.isfinite(table.X).all()
+    )
     return True
 
 
@@ -224,8 +357,12 @@ READERS = {
 
 
 def corpus(name):
-    coded = ("latin-1", "strict") if name == "parquet" else ("utf-8", "surrogatepass")  # a byte is a character
-    return {path.name: path.read_bytes().decode(*coded) for path in sorted((CORPUS / name).iterdir())}
+    coded = (
+        ("latin-1", "strict") if name == "parquet" else ("utf-8", "surrogatepass")
+    )  # a byte is a character
+    return {
+        path.name: path.read_bytes().decode(*coded) for path in sorted((CORPUS / name).iterdir())
+    }
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -252,7 +389,9 @@ def test_changed_inputs(name, tmp_path):
             except BaseException as e:
                 e.add_note(f"for the input {json.dumps(text)}")
                 raise
-    assert 0.01 * TRIES < accepted < 0.99 * TRIES  # a mutator that is always, or never, refused finds nothing
+    assert (
+        0.01 * TRIES < accepted < 0.99 * TRIES
+    )  # a mutator that is always, or never, refused finds nothing
 
 
 def test_a_reader_that_hangs_is_noticed(tmp_path, monkeypatch):

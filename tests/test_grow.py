@@ -25,14 +25,18 @@ def test_growth_in_bins_begins_beyond_a_number_of_points():
 
 
 def test_the_caller_is_told_that_no_leaf_is_worth_splitting():
-    with pytest.warns(UserWarning, match="The tree has 16 leaves, fewer than the 40 asked for") as told:
+    with pytest.warns(
+        UserWarning, match="The tree has 16 leaves, fewer than the 40 asked for"
+    ) as told:
         grow(POINTS, COSTS, 40, cuts="threshold")
     assert told[0].filename == __file__
 
 
 def test_the_sweep_looks_for_intervals_unless_it_is_told_otherwise():
     G = np.array([[0, 9], [9, 0], [0, 9], [0, 9]])
-    assert brute_cut(G) == sweep_spec(G) == (0, 1, 1) and brute_cut(G, True) == sweep_spec(G, True) == (9, 0, 0)
+    assert brute_cut(G) == sweep_spec(G) == (0, 1, 1) and brute_cut(G, True) == sweep_spec(
+        G, True
+    ) == (9, 0, 0)
 
 
 def test_a_tree_with_as_many_leaves_as_it_may_have_is_left_as_it_is():

@@ -13,7 +13,19 @@ from kxbook.imm import _only_centre, encode, kernel_imm
 from kxbook.kernel import chi2, distance, gaussian, hellinger, intersection, laplace, linear
 
 X, Y = load_iris(return_X_y=True)
-KERNELS = [(linear(), "auto"), (gaussian(0.5), "root"), (gaussian(0.5), "taylor"), (gaussian(0.5), "landmark"), (laplace(0.5), "exact"), (laplace(0.5), "landmark"), (hellinger(), "auto"), (intersection(1.5), "auto"), (chi2(), "quadrature"), (chi2(), "riemann"), (distance(lambda t: 1 / (1 + t)), "auto")]
+KERNELS = [
+    (linear(), "auto"),
+    (gaussian(0.5), "root"),
+    (gaussian(0.5), "taylor"),
+    (gaussian(0.5), "landmark"),
+    (laplace(0.5), "exact"),
+    (laplace(0.5), "landmark"),
+    (hellinger(), "auto"),
+    (intersection(1.5), "auto"),
+    (chi2(), "quadrature"),
+    (chi2(), "riemann"),
+    (distance(lambda t: 1 / (1 + t)), "auto"),
+]
 
 
 @pytest.mark.parametrize("kernel, surrogate", KERNELS, ids=lambda v: str(getattr(v, "name", v)))
@@ -29,7 +41,10 @@ def test_every_cluster_has_one_leaf(kernel, surrogate, candidates):
 def test_bins_for_every_value_change_nothing(seed, chosen):
     rng = np.random.default_rng(seed)
     n, k = rng.integers(4, 30), rng.integers(1, 4)
-    Z, labels = rng.integers(1, 6, size=(n, 2)).astype(float), np.r_[np.arange(k), rng.integers(0, k, size=n - k)]
+    Z, labels = (
+        rng.integers(1, 6, size=(n, 2)).astype(float),
+        np.r_[np.arange(k), rng.integers(0, k, size=n - k)],
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exact, _ = kernel_imm(Z, labels, *chosen)
@@ -50,18 +65,30 @@ def test_bins_have_equal_numbers_of_values(bins):
 def test_copies_count():
     Z, labels = load_pathbased(return_X_y=True)
     times = np.random.default_rng(0).integers(1, 4, size=300)
-    counted, _ = kernel_imm(Z, np.eye(3, dtype=int)[labels] * times[:, None], gaussian(0.05), "landmark")
-    repeated, _ = kernel_imm(np.repeat(Z, times, axis=0), np.repeat(labels, times), gaussian(0.05), "landmark")
+    counted, _ = kernel_imm(
+        Z, np.eye(3, dtype=int)[labels] * times[:, None], gaussian(0.05), "landmark"
+    )
+    repeated, _ = kernel_imm(
+        np.repeat(Z, times, axis=0), np.repeat(labels, times), gaussian(0.05), "landmark"
+    )
     assert counted == repeated
 
 
-@pytest.mark.parametrize("kernel", [linear(), chi2(), hellinger(), laplace(0.5)], ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize(
+    "kernel", [linear(), chi2(), hellinger(), laplace(0.5)], ids=lambda kernel: kernel.name
+)
 def test_means_do_not_depend_on_the_order_of_rows(kernel):
     rng = np.random.default_rng(0)
-    Z, labels = rng.random((2000, 2)) * 10.0 ** rng.integers(-3, 4, size=(2000, 2)), np.arange(2000) % 3
+    Z, labels = (
+        rng.random((2000, 2)) * 10.0 ** rng.integers(-3, 4, size=(2000, 2)),
+        np.arange(2000) % 3,
+    )
     for _ in range(5):  # thresholds come from sums of numbers of very different size
         order = rng.permutation(2000)
-        first, other = (kernel_imm(Z[o], labels[o], kernel, candidates="midpoints")[1] for o in (slice(None), order))
+        first, other = (
+            kernel_imm(Z[o], labels[o], kernel, candidates="midpoints")[1]
+            for o in (slice(None), order)
+        )
         assert [step.feature for step in first] == [step.feature for step in other]
 
 
@@ -96,7 +123,11 @@ def test_order_from_the_remainder():
 
 
 BAD = {
-    "surrogate of another kernel": (dict(kernel="laplace", surrogate="taylor"), X, r"among \['exact', 'landmark'\]"),
+    "surrogate of another kernel": (
+        dict(kernel="laplace", surrogate="taylor"),
+        X,
+        r"among \['exact', 'landmark'\]",
+    ),
     "kernel without surrogate": (dict(kernel="quadratic"), X, "base='empty'"),
     "callable": (dict(kernel=lambda A, B: A @ B.T), X, "base='empty'"),
     "taylor on negative values": (dict(surrogate="taylor", shift=0.0), X - 5, "shift='auto'"),
@@ -132,7 +163,9 @@ def test_ends_of_intervals_are_short_numbers():
 
 
 def test_centres_that_differ_little_beside_an_offset_are_told_apart():
-    tree, steps = kernel_imm(1e8 + np.array([[0.0], [1e-5], [2e-5], [3e-5]]), np.array([0, 0, 1, 1]), linear())
+    tree, steps = kernel_imm(
+        1e8 + np.array([[0.0], [1e-5], [2e-5], [3e-5]]), np.array([0, 0, 1, 1]), linear()
+    )
     assert len(steps) == 1 and steps[0].mistakes == 0 and tree.n_leaves == 2
 
 

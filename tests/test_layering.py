@@ -26,9 +26,18 @@ def imports(path):
         if isinstance(node, ast.ImportFrom) and node.level:
             yield from [f".{node.module}"] if node.module else [f".{a.name}" for a in node.names]
         elif isinstance(node, ast.ImportFrom):
-            yield re.sub(r"^kxbook\.", ".", node.module) if node.module.startswith("kxbook.") else node.module.split(".")[0]
+            yield (
+                re.sub(r"^kxbook\.", ".", node.module)
+                if node.module.startswith("kxbook.")
+                else node.module.split(".")[0]
+            )
         elif isinstance(node, ast.Import):
-            yield from (re.sub(r"^kxbook\.", ".", a.name) if a.name.startswith("kxbook.") else a.name.split(".")[0] for a in node.names)
+            yield from (
+                re.sub(r"^kxbook\.", ".", a.name)
+                if a.name.startswith("kxbook.")
+                else a.name.split(".")[0]
+                for a in node.names
+            )
 
 
 def violations(nbs, package):
@@ -39,7 +48,11 @@ def violations(nbs, package):
                 yield f"{module} imports the package itself"
             if name.startswith("."):
                 other = name[1:].split(".")[0]
-                if module == "plot" or other not in order or order.index(other) >= order.index(module):
+                if (
+                    module == "plot"
+                    or other not in order
+                    or order.index(other) >= order.index(module)
+                ):
                     yield f"{module} imports {other}, which is not below it"
             late = "estimators" in order and order.index(module) >= order.index("estimators")
             if name == "sklearn" and module not in MAY_USE_SKLEARN and not late:

@@ -19,7 +19,12 @@ def test_ledger_is_honest():
 def test_unclaimed_theorem_is_found(tmp_path):
     for path in NBS.glob("*.ipynb"):
         (tmp_path / path.name).write_text(path.read_text(encoding="utf-8"))
-    theorem = {"cell_type": "markdown", "source": ["::: {#thm-new}\nBy @lem-mean, all is well.\n:::\n::: {.proof}\nSee @lem-mean.\n:::"]}
+    theorem = {
+        "cell_type": "markdown",
+        "source": [
+            "::: {#thm-new}\nBy @lem-mean, all is well.\n:::\n::: {.proof}\nSee @lem-mean.\n:::"
+        ],
+    }
     (tmp_path / "89_new.ipynb").write_text(json.dumps({"cells": [theorem]}))
     assert audit(read_ledger(tmp_path)) == ["89_new.ipynb, cell 1: thm-new has no claim"]
 
@@ -52,11 +57,22 @@ def test_changes_are_noticed_by_assertions_of_the_claim_alone():
     check = 'with claim("lem-a", kind="exact", breaks={"b = 2": "b = %s"}):\n    b = 2\n    assert 1 < b\n    c = 1 / b'
     assert outcome(check % "1") == ""  # noticed
     assert outcome(check % "3") == "the claim passed"
-    assert "ZeroDivisionError" in outcome('with claim("lem-a", kind="exact", breaks={"b = 2": "b = 0"}):\n    b = 2\n    assert 1 / b')
-    elsewhere = 'with claim("lem-a", kind="exact", breaks={"return 2": "return 0"}):\n    assert 1 < f()'
+    assert "ZeroDivisionError" in outcome(
+        'with claim("lem-a", kind="exact", breaks={"b = 2": "b = 0"}):\n    b = 2\n    assert 1 / b'
+    )
+    elsewhere = (
+        'with claim("lem-a", kind="exact", breaks={"return 2": "return 0"}):\n    assert 1 < f()'
+    )
     assert outcome(elsewhere, "def f():\n    return 2") == ""
-    assert outcome(elsewhere.replace("    assert", "    pass\nassert"), "def f():\n    return 2") == "an assertion outside the claim failed"
-    assert "stands 0 times" in outcome(elsewhere.replace("return 2", "return 5"), "def f():\n    return 2")
-    assert "stands 2 times" in outcome(elsewhere, "def f():\n    return 2", "def f():\n    return 2")
+    assert (
+        outcome(elsewhere.replace("    assert", "    pass\nassert"), "def f():\n    return 2")
+        == "an assertion outside the claim failed"
+    )
+    assert "stands 0 times" in outcome(
+        elsewhere.replace("return 2", "return 5"), "def f():\n    return 2"
+    )
+    assert "stands 2 times" in outcome(
+        elsewhere, "def f():\n    return 2", "def f():\n    return 2"
+    )
     module = 'import kxbook.kernel as kernel\nwith claim("lem-a", kind="exact", breaks={"kernel.py: return np.exp(-gamma * np.abs(s - t))": "return 0 * s"}):\n    assert kernel.laplace()([[0.0]])[0, 0] == 1'
     assert outcome(module) == ""

@@ -18,10 +18,25 @@ def run(tmp_path):
     shutil.copy(ROOT / "settings.ini", tmp_path)
 
     def run(*cells, mark="not slow", front="# A chapter"):
-        first = nbformat.v4.new_raw_cell(front) if front.startswith("---") else nbformat.v4.new_markdown_cell(front)
+        first = (
+            nbformat.v4.new_raw_cell(front)
+            if front.startswith("---")
+            else nbformat.v4.new_markdown_cell(front)
+        )
         nb = nbformat.v4.new_notebook(cells=[first, *map(nbformat.v4.new_code_cell, cells)])
         nbformat.write(nb, tmp_path / "07_broken.ipynb")
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-o", "markers=slow", "-m", mark, str(tmp_path)]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "-o",
+            "markers=slow",
+            "-m",
+            mark,
+            str(tmp_path),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
         return done.returncode, done.stdout
 

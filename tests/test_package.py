@@ -20,12 +20,16 @@ IMPORT_NAME = {"scikit-learn": "sklearn"}
 
 
 def python(code, *args, **kwargs):
-    return subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=True, **kwargs).stdout
+    return subprocess.run(
+        [sys.executable, "-c", code, *args], capture_output=True, text=True, check=True, **kwargs
+    ).stdout
 
 
 def test_import_loads_nothing_heavy():
     loaded = python("import sys, kxbook; print(*{m.split('.')[0] for m in sys.modules})").split()
-    assert not {"numpy", "scipy", "sklearn", "numba", "matplotlib", "pandas", "IPython"} & set(loaded)
+    assert not {"numpy", "scipy", "sklearn", "numba", "matplotlib", "pandas", "IPython"} & set(
+        loaded
+    )
 
 
 def test_public_names_resolve():
@@ -40,22 +44,52 @@ def test_public_names_resolve():
 def test_imports_are_declared():
     names = {re.match(r"[\w-]+", d)[0] for d in PROJECT["dependencies"]}
     needed = {IMPORT_NAME.get(d, d) for d in names} | sys.stdlib_module_names | {"kxbook"}
-    optional = {re.match(r"[\w-]+", d)[0] for e in ("table", "dask", "rigorous") for d in PROJECT["optional-dependencies"][e]} | {"distributed", "flint"}
+    optional = {
+        re.match(r"[\w-]+", d)[0]
+        for e in ("table", "dask", "rigorous")
+        for d in PROJECT["optional-dependencies"][e]
+    } | {"distributed", "flint"}
     for path in (ROOT / "kxbook").glob("*.py"):
         tree = ast.parse(path.read_text())
         for node in ast.walk(tree):
-            names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+            names = (
+                [a.name for a in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module]
+                if isinstance(node, ast.ImportFrom) and not node.level
+                else []
+            )
             for name in names:
-                allowed = needed if node in tree.body else needed | optional  # an extra is imported when it is used
-                assert name.split(".")[0] in allowed, f"{path.name} imports {name}, which pyproject.toml does not declare"
+                allowed = (
+                    needed if node in tree.body else needed | optional
+                )  # an extra is imported when it is used
+                assert name.split(".")[0] in allowed, (
+                    f"{path.name} imports {name}, which pyproject.toml does not declare"
+                )
 
 
 def test_wheel_works_alone(tmp_path):
     source = tmp_path / "source"  # building leaves files behind: not in the tree
-    shutil.copytree(ROOT / "kxbook", source / "kxbook", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "kxbook", source / "kxbook", ignore=shutil.ignore_patterns("__pycache__")
+    )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, source], check=True)
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--no-deps",
+            "--no-build-isolation",
+            "--wheel-dir",
+            tmp_path,
+            source,
+        ],
+        check=True,
+    )
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert {n.split("/")[0] for n in names} == {"kxbook", f"kxbook-{kxbook.__version__}.dist-info"}
@@ -63,8 +97,12 @@ def test_wheel_works_alone(tmp_path):
     code = "import sys; sys.path.insert(0, sys.argv[1]); from kxbook import data; print(data.__file__); print([len(f(return_X_y=True)[0]) for f in data.BENCHMARKS.values()])"
     where, sizes = python(code, str(tmp_path / "there"), cwd=tmp_path).splitlines()
     assert Path(where).is_relative_to(tmp_path) and sizes == "[300, 788, 240, 150, 569]"
-    metadata = zipfile.ZipFile(wheel).read(f"kxbook-{kxbook.__version__}.dist-info/METADATA").decode()
-    needed = [r for r in re.findall(r"^Requires-Dist: (.*)$", metadata, re.M) if "extra ==" not in r]
+    metadata = (
+        zipfile.ZipFile(wheel).read(f"kxbook-{kxbook.__version__}.dist-info/METADATA").decode()
+    )
+    needed = [
+        r for r in re.findall(r"^Requires-Dist: (.*)$", metadata, re.M) if "extra ==" not in r
+    ]
     assert len(needed) == len(PROJECT["dependencies"])
     assert [re.match(r"[\w-]+", r)[0] for r in BUILD["requires"]] == ["setuptools"]
 

@@ -12,9 +12,30 @@ import pytest
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelTree, price
 from kxbook.gram import as_gram
 from kxbook.imm import kernel_imm
-from kxbook.kernel import chi2, distance, epsilon, gaussian, hellinger, intersection, laplace, linear, taylor
+from kxbook.kernel import (
+    chi2,
+    distance,
+    epsilon,
+    gaussian,
+    hellinger,
+    intersection,
+    laplace,
+    linear,
+    taylor,
+)
 from kxbook.kkmeans import best_partition
-from kxbook.price import Run, _axes, _feature_error, _kernel_axis_costs, best_tree, certify, kernel_cost, optimal_cut, relaxed_bound, spectral_bound
+from kxbook.price import (
+    Run,
+    _axes,
+    _feature_error,
+    _kernel_axis_costs,
+    best_tree,
+    certify,
+    kernel_cost,
+    optimal_cut,
+    relaxed_bound,
+    spectral_bound,
+)
 from kxbook.surrogate import ROOT_ERROR, axis_features
 
 
@@ -40,13 +61,22 @@ CHAINS = {
 
 def test_costs_and_distances_of_means_on_one_axis():
     rng = np.random.default_rng(0)
-    X, labels, weights, kernel = rng.integers(0, 5, size=(20, 1)).astype(float), np.arange(20) % 3, rng.uniform(0.01, 0.02, 20), gaussian(0.5)
+    X, labels, weights, kernel = (
+        rng.integers(0, 5, size=(20, 1)).astype(float),
+        np.arange(20) % 3,
+        rng.uniform(0.01, 0.02, 20),
+        gaussian(0.5),
+    )
     (axis,) = _axes(X, [(np.arange(20), labels, weights, 3)])
     (cost,), distances = _kernel_axis_costs(kernel, axis)
     np.testing.assert_allclose(cost, kernel_cost(kernel(X), labels, weights))
-    mean = np.array([np.where(labels == c, weights, 0) / weights[labels == c].sum() for c in range(3)])
+    mean = np.array(
+        [np.where(labels == c, weights, 0) / weights[labels == c].sum() for c in range(3)]
+    )
     for a, b in np.ndindex(3, 3):
-        np.testing.assert_allclose(distances[a, b], (mean[a] - mean[b]) @ kernel(X) @ (mean[a] - mean[b]), atol=1e-12)
+        np.testing.assert_allclose(
+            distances[a, b], (mean[a] - mean[b]) @ kernel(X) @ (mean[a] - mean[b]), atol=1e-12
+        )
 
 
 def test_the_error_of_features_is_the_largest_of_all_blocks():
@@ -65,7 +95,9 @@ def test_bars_of_a_certificate_are_in_proportion():
 
 
 def test_a_bound_for_points_that_hardly_differ():
-    K = gaussian(0.001)([[0.0], [0.0], [2.0], [0.0]])  # where LAPACK's solver for a few eigenvalues may fail
+    K = gaussian(0.001)(
+        [[0.0], [0.0], [2.0], [0.0]]
+    )  # where LAPACK's solver for a few eigenvalues may fail
     assert abs(relaxed_bound(K, 3, max_iter=10)) <= 1e-9
 
 
@@ -85,11 +117,18 @@ def test_a_bound_where_the_solver_for_a_few_eigenvalues_fails(monkeypatch):
 
 def test_no_cost_on_landmarks_is_no_price_of_one():
     P = np.array([[-1.0], [1.0], [-1.1], [1.1]])  # the landmark sees both sides alike
-    model = KernelTree(2, gamma=0.5, gram="nystroem", rank=np.zeros((1, 1)), random_state=0).fit(P, reference_labels=[0, 0, 1, 1])
+    model = KernelTree(2, gamma=0.5, gram="nystroem", rank=np.zeros((1, 1)), random_state=0).fit(
+        P, reference_labels=[0, 0, 1, 1]
+    )
     K = gaussian(0.5)(P)
     certificate = model.certificate()
-    assert certificate.cost < 1e-12 and certificate.price_upper >= kernel_cost(K, model.labels_) / best_partition(K, 2)[1] > 100
-    whole = KernelTree(2, gamma=0.5, gram="nystroem", rank=4, random_state=0).fit(P[[0, 0, 1, 1]])  # nothing is left out, and two points cost nothing
+    assert (
+        certificate.cost < 1e-12
+        and certificate.price_upper >= kernel_cost(K, model.labels_) / best_partition(K, 2)[1] > 100
+    )
+    whole = KernelTree(2, gamma=0.5, gram="nystroem", rank=4, random_state=0).fit(
+        P[[0, 0, 1, 1]]
+    )  # nothing is left out, and two points cost nothing
     assert whole.certificate().price_upper == 1
 
 
@@ -97,12 +136,19 @@ def test_the_end_of_a_chain_is_not_put_down_to_rounding():
     Y = np.random.default_rng(20).random((8, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # centres that coincide
-        certificate = KernelIMM(4, kernel="laplace", gamma=1.0, bins=2, random_state=0).fit(Y).certificate()
-    assert certificate.cost > 1 and "The next line does not hold: the chain ends there." in certificate.notes
+        certificate = (
+            KernelIMM(4, kernel="laplace", gamma=1.0, bins=2, random_state=0).fit(Y).certificate()
+        )
+    assert (
+        certificate.cost > 1
+        and "The next line does not hold: the chain ends there." in certificate.notes
+    )
 
 
 def test_no_bound_is_above_a_cost_that_rounding_took():
-    X = np.column_stack([[0.0, 1.0, 3.0, 4.0], np.full(4, 1e11)])  # kernel values of 1e11, costs of 1
+    X = np.column_stack(
+        [[0.0, 1.0, 3.0, 4.0], np.full(4, 1e11)]
+    )  # kernel values of 1e11, costs of 1
     model = KernelIMM(2, kernel="intersection", random_state=0).fit(X)
     assert model.certificate().lower_bound <= min(model.cost_, model.reference_cost_)
     near = KernelIMM(2, kernel="intersection", random_state=0).fit(X[:, :1])
@@ -116,13 +162,21 @@ def test_numbers_below_the_normal_ones_cost_nothing(kernel):
         warnings.simplefilter("error", RuntimeWarning)
         warnings.simplefilter("ignore", UserWarning)  # two points are found, not four
         model = KernelIMM(4, kernel=kernel, random_state=0).fit(X)
-        assert model.cost_ == model.reference_cost_ == 0 and "width:" in model.certificate()._repr_html_()
+        assert (
+            model.cost_ == model.reference_cost_ == 0
+            and "width:" in model.certificate()._repr_html_()
+        )
 
 
 def test_bars_of_tiny_and_huge_lines_have_a_width():
     certificate = KernelIMM(2, random_state=0).fit([[0.0], [1.0], [5.0]]).certificate()
-    lines = tuple(line._replace(value=value) for line, value in zip(certificate.proof[:3], (0.0, 5e-324, 1e308)))
-    widths = re.findall(r";width:([\d.]+)%", replace(certificate, proof=lines, base_proof=())._repr_html_())
+    lines = tuple(
+        line._replace(value=value)
+        for line, value in zip(certificate.proof[:3], (0.0, 5e-324, 1e308))
+    )
+    widths = re.findall(
+        r";width:([\d.]+)%", replace(certificate, proof=lines, base_proof=())._repr_html_()
+    )
     assert widths == ["0.0", "0.0", "100.0"]
 
 
@@ -132,28 +186,47 @@ def test_no_clusters_have_no_bound():
             bound(np.eye(3), 0)
 
 
-@pytest.mark.parametrize("rows", [np.arange(3, 9), np.arange(12)[::-1], np.repeat(np.arange(6), 2), np.arange(12)])
+@pytest.mark.parametrize(
+    "rows", [np.arange(3, 9), np.arange(12)[::-1], np.repeat(np.arange(6), 2), np.arange(12)]
+)
 def test_items_may_be_some_of_the_points_and_any_of_them_twice(rows):
     rng = np.random.default_rng(0)
-    X, labels, weights = rng.normal(size=(12, 3)), np.arange(len(rows)) % 3, rng.uniform(1, 2, len(rows))
+    X, labels, weights = (
+        rng.normal(size=(12, 3)),
+        np.arange(len(rows)) % 3,
+        rng.uniform(1, 2, len(rows)),
+    )
     chosen = X[rows] - X.mean(0)
-    means = [np.average(chosen[labels == c], axis=0, weights=weights[labels == c]) for c in range(3)]
+    means = [
+        np.average(chosen[labels == c], axis=0, weights=weights[labels == c]) for c in range(3)
+    ]
     wanted = weights @ ((chosen - np.array(means)[labels]) ** 2).sum(1)
     for K in (as_gram(linear(), X), X @ X.T):
         for scale in (1.0, 1e-6):
-            np.testing.assert_allclose(kernel_cost(K, labels, scale * weights, rows), scale * wanted, rtol=1e-9)
+            np.testing.assert_allclose(
+                kernel_cost(K, labels, scale * weights, rows), scale * wanted, rtol=1e-9
+            )
 
 
 def is_whole(certificate, lines):
     "All lines of the proof, in order, and the last one promised, with an allowance for rounding."
     values = [line.value for line in certificate.proof]
-    return len(values) == lines and values == sorted(values) and values[-1] <= certificate.worst_case < np.inf
+    return (
+        len(values) == lines
+        and values == sorted(values)
+        and values[-1] <= certificate.worst_case < np.inf
+    )
 
 
 def is_cut(certificate, lines, why):
     "The first lines of a proof, in order; nothing is promised, and a note says why."
     values = [line.value for line in certificate.proof]
-    return len(values) == lines and values == sorted(values) and np.isnan(certificate.worst_case) and any(why in note for note in certificate.notes)
+    return (
+        len(values) == lines
+        and values == sorted(values)
+        and np.isnan(certificate.worst_case)
+        and any(why in note for note in certificate.notes)
+    )
 
 
 def tail_at(z, name, order):
@@ -169,14 +242,23 @@ def tail_at(z, name, order):
 def kappa_of(kernel, X, labels, steps):
     "κ of the theorem about landmarks, by its definition: all vectors are combinations of those of the points."
     axes = [(kernel.axis(x), kernel.axis(np.unique(x), x)) for x in X.T]
-    points, centres = np.eye(len(X)), np.array([(labels == c) / (labels == c).sum() for c in range(labels.max() + 1)])
+    points, centres = (
+        np.eye(len(X)),
+        np.array([(labels == c) / (labels == c).sum() for c in range(labels.max() + 1)]),
+    )
 
     def squares(w):
         return sum(w @ K @ w for K, _ in axes), sum(((Phi @ w) ** 2).sum() for _, Phi in axes)
 
-    far = [np.max([squares(centres[a] - centres[b]) for a, b in combinations(s.centres, 2)], axis=0) for s in steps if s.mistakes]
+    far = [
+        np.max([squares(centres[a] - centres[b]) for a, b in combinations(s.centres, 2)], axis=0)
+        for s in steps
+        if s.mistakes
+    ]
     away = [squares(points[i] - centres[c]) for i, c in enumerate(labels)]
-    return max([v / f for v, f in far], default=1.0) * max([f / v for v, f in away if v > 1e-9], default=1.0)
+    return max([v / f for v, f in far], default=1.0) * max(
+        [f / v for v, f in away if v > 1e-9], default=1.0
+    )
 
 
 def promise(name, X, labels, steps, order=5):
@@ -205,17 +287,34 @@ def test_lines_are_in_order_on_a_thousand_data_sets(name):
     for seed in range(1000):
         rng = np.random.default_rng(seed)
         n, d, k = rng.integers(3, 11), rng.integers(1, 4), rng.integers(1, 4)
-        X = rng.uniform(0, 0.9 if name == "other taylor" else 3, size=(n, d)).round(rng.integers(0, 3))
+        X = rng.uniform(0, 0.9 if name == "other taylor" else 3, size=(n, d)).round(
+            rng.integers(0, 3)
+        )
         X = np.minimum(X, 0.9) if name == "other taylor" else X
         labels = np.r_[np.arange(k), rng.integers(0, k, size=n - k)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # centres that coincide
-            tree, steps = kernel_imm(X, labels, kernel, surrogate, candidates=("all", "midpoints")[seed % 2])
+            tree, steps = kernel_imm(
+                X, labels, kernel, surrogate, candidates=("all", "midpoints")[seed % 2]
+            )
         run = Run(surrogate, 5, np.zeros(d), steps, tree.predict(X))
-        c = certify(as_gram(kernel, X), X, kernel, (np.arange(n), labels, np.ones(n)), tree.predict(X), run=run)
+        c = certify(
+            as_gram(kernel, X),
+            X,
+            kernel,
+            (np.arange(n), labels, np.ones(n)),
+            tree.predict(X),
+            run=run,
+        )
         assert is_whole(c, lines), (seed, c.proof)
         ends = kernel_cost(kernel(X), tree.predict(X)), promise(name, X, labels, steps)
-        np.testing.assert_allclose([c.proof[0].value, c.proof[-1].value], ends, rtol=1e-9, atol=1e-9, err_msg=f"seed {seed}")
+        np.testing.assert_allclose(
+            [c.proof[0].value, c.proof[-1].value],
+            ends,
+            rtol=1e-9,
+            atol=1e-9,
+            err_msg=f"seed {seed}",
+        )
         assert ends[0] <= ends[1] + 1e-9 and np.isclose(c.worst_case, ends[1], rtol=1e-6, atol=1e-6)
 
 
@@ -237,7 +336,11 @@ def test_price_upper_is_above_the_price_of_explainability():
             warnings.simplefilter("ignore")
             model = MODELS[seed % 4](k).fit(X)
         c, name = model.certificate(), getattr(model, "kernel", "linear")
-        K = {"laplace": laplace, "gaussian": gaussian}[name](model.gamma_)(X) if name != "linear" else linear()(X)
+        K = (
+            {"laplace": laplace, "gaussian": gaussian}[name](model.gamma_)(X)
+            if name != "linear"
+            else linear()(X)
+        )
         best = best_partition(K, k)[1]
         assert c.lower_bound <= best + 1e-9 and c.cost == model.cost_ and c.price == model.price_
         if best > 1e-9:
@@ -291,14 +394,23 @@ def test_certificates_survive_pickling_and_copies_of_rows(model, lines, why):
     grown = isinstance(model, KernelExKMC)
     assert is_cut(c, lines, why) if why else is_grown(c) if grown else is_whole(c, lines)
     by_features = getattr(model, "gram", "") == "nystroem"
-    assert "http" not in c._repr_html_() and str(c).startswith("By the features, the tree's clusters" if by_features else "The tree's clusters")
+    assert "http" not in c._repr_html_() and str(c).startswith(
+        "By the features, the tree's clusters" if by_features else "The tree's clusters"
+    )
     assert bool(c.notes) == bool(why)
 
 
 def is_grown(certificate):
     "What growth keeps of a product kernel's proof: three lines without a promise; the tree it grew from has all six."
-    values, base = ([line.value for line in lines] for lines in (certificate.proof, certificate.base_proof))
-    return (len(values), len(base)) == (3, 6) and values == sorted(values) and base == sorted(base) and "no worst-case promise" in certificate.words()
+    values, base = (
+        [line.value for line in lines] for lines in (certificate.proof, certificate.base_proof)
+    )
+    return (
+        (len(values), len(base)) == (3, 6)
+        and values == sorted(values)
+        and base == sorted(base)
+        and "no worst-case promise" in certificate.words()
+    )
 
 
 def test_edge_cases():
@@ -337,7 +449,9 @@ def test_the_worst_case_is_the_theorems(d):
     np.testing.assert_allclose(plain.proof[-1].value, B * plain.reference_cost, rtol=1e-9)
     root = KernelIMM(k, surrogate="root", random_state=0).fit(X).certificate()
     r = 2 * len(X) * d * ROOT_ERROR
-    np.testing.assert_allclose(root.proof[-1].value, B * (d * root.reference_cost + r) + r, rtol=1e-9)
+    np.testing.assert_allclose(
+        root.proof[-1].value, B * (d * root.reference_cost + r) + r, rtol=1e-9
+    )
 
 
 def test_a_side_may_be_split_into_two_and_two():
@@ -358,10 +472,16 @@ def test_landmarks_with_centres_that_almost_coincide():
         labels = np.r_[0, 1, rng.integers(0, 2, size=10), np.full(6, 2)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = KernelIMM(kernel=gaussian(1.0), surrogate="landmark").fit(X, reference_labels=labels)
+            model = KernelIMM(kernel=gaussian(1.0), surrogate="landmark").fit(
+                X, reference_labels=labels
+            )
         c = model.certificate()
         whole += is_whole(c, 6)
-        assert is_whole(c, 6) or is_cut(c, len(c.proof), "Costs are below the precision: the chain ends there.") and len(c.proof) < 6
+        assert (
+            is_whole(c, 6)
+            or is_cut(c, len(c.proof), "Costs are below the precision: the chain ends there.")
+            and len(c.proof) < 6
+        )
     assert whole >= 50
 
 
@@ -398,7 +518,9 @@ def test_negative_costs_have_no_price():
     X = np.random.default_rng(0).normal(size=(40, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = KernelExKMC(2, kernel=minus_gaussian, base="empty", max_leaves=2).fit(X, reference_labels=np.arange(40) % 2)
+        model = KernelExKMC(2, kernel=minus_gaussian, base="empty", max_leaves=2).fit(
+            X, reference_labels=np.arange(40) % 2
+        )
     c = model.certificate()
     assert np.isnan(c.price) and c.price_upper == np.inf and "semidefinite" in " ".join(c.notes)
 

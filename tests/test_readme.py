@@ -22,15 +22,27 @@ def blocks(language):
 
 def run_commands(folder):
     "Run the commands beside the picture of the report; returns the report."
-    lines = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("kxbook ")]
+    lines = [
+        line for block in blocks("sh") for line in block.splitlines() if line.startswith("kxbook ")
+    ]
     for line in lines:
-        subprocess.run([sys.executable, "-c", KXBOOK, *shlex.split(line)[1:]], cwd=folder, check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "-c", KXBOOK, *shlex.split(line)[1:]],
+            cwd=folder,
+            check=True,
+            capture_output=True,
+        )
     words = shlex.split(lines[-1])
     return Path(folder) / words[words.index("-o") + 1]
 
 
 def run_example(folder):
-    subprocess.run([sys.executable, "-c", "\n".join(blocks("python"))], cwd=folder, check=True, env=os.environ | {"MPLBACKEND": "agg"})
+    subprocess.run(
+        [sys.executable, "-c", "\n".join(blocks("python"))],
+        cwd=folder,
+        check=True,
+        env=os.environ | {"MPLBACKEND": "agg"},
+    )
     return Path(folder) / PICTURE
 
 
@@ -38,7 +50,9 @@ def draw_report(browser, report, picture):
     "The report from its top to the tree, as a picture with two pixels for one."
     browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
     browser.look(report.as_uri(), width=1000, height=1600, scale=2)
-    bottom = browser.execute_script("return document.querySelector('.tree').getBoundingClientRect().bottom + 24")
+    bottom = browser.execute_script(
+        "return document.querySelector('.tree').getBoundingClientRect().bottom + 24"
+    )
     browser.look(report.as_uri(), width=1000, height=int(bottom), scale=2)
     browser.save_screenshot(str(picture))
 
@@ -56,12 +70,16 @@ def test_report_can_be_drawn(browser, tmp_path):
 
     draw_report(browser, run_commands(tmp_path), tmp_path / "report.png")
     found, shown = imread(tmp_path / "report.png"), imread(ROOT / "site" / "readme-report.png")
-    assert found.shape[1] == shown.shape[1] == 2000  # fonts differ between machines, the width does not
+    assert (
+        found.shape[1] == shown.shape[1] == 2000
+    )  # fonts differ between machines, the width does not
 
 
 def test_example_makes_the_picture(tmp_path):
     compare = pytest.importorskip("matplotlib.testing.compare")
-    difference = compare.compare_images(str(ROOT / "site" / "readme.png"), str(run_example(tmp_path)), tol=5)
+    difference = compare.compare_images(
+        str(ROOT / "site" / "readme.png"), str(run_example(tmp_path)), tol=5
+    )
     assert difference is None, f"run `make picture`: {difference}"
 
 

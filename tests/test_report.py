@@ -24,7 +24,16 @@ from kxbook.price import kernel_cost
 from kxbook.report import Feature
 from kxbook.tree import LEAF, Tree, build_tree
 
-HOSTILE = ["<script>alert(1)</script>", '"; DROP TABLE x; --', "=1+1", "two\nlines", "it's \\ \"quoted\"", "🦄 {curly} %s", "עברית\u202eright", "]]>--></script><b>"]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"; DROP TABLE x; --',
+    "=1+1",
+    "two\nlines",
+    'it\'s \\ "quoted"',
+    "🦄 {curly} %s",
+    "עברית\u202eright",
+    "]]>--></script><b>",
+]
 IRIS = ["sepal length", "sepal width", "petal length", "petal width"]
 D = len(HOSTILE)
 VALUES = [-7.25, -1.0, 0.0, 0.1, 1 / 3, 2.0, 1e-5, 1e17, 123456.789]
@@ -60,11 +69,20 @@ def oracle(tree, x):
 def rows(rng, n=60):
     "Rows at thresholds, beside them, and at infinity."
     at = np.array(VALUES)
-    some = np.r_[at, np.nextafter(at, np.inf), np.nextafter(at, -np.inf), np.inf, -np.inf, rng.normal(size=8)]
+    some = np.r_[
+        at, np.nextafter(at, np.inf), np.nextafter(at, -np.inf), np.inf, -np.inf, rng.normal(size=8)
+    ]
     return rng.choice(some, (n, D)) + 0.0
 
 
-CASES = [(seed, random_tree(np.random.default_rng(seed), seed % 3 > 0), rows(np.random.default_rng(seed))) for seed in range(12)]
+CASES = [
+    (
+        seed,
+        random_tree(np.random.default_rng(seed), seed % 3 > 0),
+        rows(np.random.default_rng(seed)),
+    )
+    for seed in range(12)
+]
 
 
 def expected(tree, X):
@@ -89,7 +107,10 @@ def sqlite_rows(query, table, names, X):
         quoted = [f'"{n.replace(chr(34), chr(34) * 2)}" REAL' for n in names]
         db.execute(f'CREATE TABLE "{table.replace(chr(34), chr(34) * 2)}" ({", ".join(quoted)})')
         db.execute("CREATE TABLE x (a)")
-        db.executemany(f'INSERT INTO "{table.replace(chr(34), chr(34) * 2)}" VALUES ({", ".join("?" * len(names))})', X)
+        db.executemany(
+            f'INSERT INTO "{table.replace(chr(34), chr(34) * 2)}" VALUES ({", ".join("?" * len(names))})',
+            X,
+        )
         found = db.execute(query).fetchall()
         assert db.execute("SELECT count(*) FROM x").fetchone() == (0,)  # nobody dropped it
         return found
@@ -100,7 +121,10 @@ def duckdb_rows(query, table, names, X):
         quoted = [f'"{n.replace(chr(34), chr(34) * 2)}" DOUBLE' for n in names]
         db.execute(f'CREATE TABLE "{table.replace(chr(34), chr(34) * 2)}" ({", ".join(quoted)})')
         db.execute("CREATE TABLE x (a INT)")
-        db.executemany(f'INSERT INTO "{table.replace(chr(34), chr(34) * 2)}" VALUES ({", ".join("?" * len(names))})', X)
+        db.executemany(
+            f'INSERT INTO "{table.replace(chr(34), chr(34) * 2)}" VALUES ({", ".join("?" * len(names))})',
+            X,
+        )
         found = db.execute(query).fetchall()
         assert db.execute("SELECT count(*) FROM x").fetchone() == (0,)
         return found
@@ -112,15 +136,23 @@ def test_sql(run):
     for _, tree, X in CASES:
         found = run(report.to_sql(tree, HOSTILE, table=table), table, HOSTILE, X.tolist())
         assert [row[-1] for row in found] == expected(tree, X)
-        names = run(report.to_sql(tree, HOSTILE, HOSTILE[:4], table), table, HOSTILE, X[:5].tolist())
+        names = run(
+            report.to_sql(tree, HOSTILE, HOSTILE[:4], table), table, HOSTILE, X[:5].tolist()
+        )
         assert [row[-1] for row in names] == [HOSTILE[c] for c in expected(tree, X[:5])]
 
 
 @pytest.mark.parametrize("run", [sqlite_rows, duckdb_rows])
 def test_numbers_of_sql_are_exact(run):
     rng = np.random.default_rng(0)
-    for value in [*rng.normal(size=30), *(rng.normal(size=30) * 10.0 ** rng.integers(-30, 30, 30)), 0.1 + 0.2]:
-        tree = Tree([0, -1, -1], [-np.inf, 0, 0], [value, 0, 0], [1, -1, -1], [2, -1, -1], [-1, 0, 1], 1)
+    for value in [
+        *rng.normal(size=30),
+        *(rng.normal(size=30) * 10.0 ** rng.integers(-30, 30, 30)),
+        0.1 + 0.2,
+    ]:
+        tree = Tree(
+            [0, -1, -1], [-np.inf, 0, 0], [value, 0, 0], [1, -1, -1], [2, -1, -1], [-1, 0, 1], 1
+        )
         around = [[np.nextafter(value, -np.inf)], [value], [np.nextafter(value, np.inf)]]
         found = run(report.to_sql(tree, ["a"]), "data", ["a"], np.array(around).tolist())
         assert [row[-1] for row in found] == [0, 0, 1], value
@@ -129,14 +161,34 @@ def test_numbers_of_sql_are_exact(run):
 def test_sql_refuses_a_column_that_is_not_there():
     tree = CASES[1][1]
     with pytest.raises(sqlite3.OperationalError):  # a bare quoted name would be taken for a text
-        sqlite_rows(report.to_sql(tree, [f"other{i}" for i in range(D)]), "data", HOSTILE, CASES[1][2].tolist())
+        sqlite_rows(
+            report.to_sql(tree, [f"other{i}" for i in range(D)]),
+            "data",
+            HOSTILE,
+            CASES[1][2].tolist(),
+        )
 
 
 def test_missing_values_indicators_and_fills():
-    features = [Feature("size", "size", None, 4.0), Feature("colour: r'ed", "colour", "r'ed"), "weight"]
-    nodes = [[1, 0.5, np.inf, 1, 2], [0, -np.inf, 3.0, 3, 4], [2, 1.0, 2.0, 5, 6], *[[-1, 0, 0, -1, -1]] * 4]
+    features = [
+        Feature("size", "size", None, 4.0),
+        Feature("colour: r'ed", "colour", "r'ed"),
+        "weight",
+    ]
+    nodes = [
+        [1, 0.5, np.inf, 1, 2],
+        [0, -np.inf, 3.0, 3, 4],
+        [2, 1.0, 2.0, 5, 6],
+        *[[-1, 0, 0, -1, -1]] * 4,
+    ]
     tree = build_tree(nodes, {3: 0, 4: 1, 5: 2, 6: 3}, 3)
-    table = [[None, "r'ed", None], [2.0, "r'ed", 0.0], [None, "blue", 1.5], [1.0, None, 5.0], [1.0, "blue", None]]
+    table = [
+        [None, "r'ed", None],
+        [2.0, "r'ed", 0.0],
+        [None, "blue", 1.5],
+        [1.0, None, 5.0],
+        [1.0, "blue", None],
+    ]
     want = [1, 0, 2, 3, None]
     space = {}
     exec(report.to_python(tree, features), space)
@@ -150,7 +202,16 @@ def test_missing_values_indicators_and_fills():
     assert "colour is “r'ed”" in report.rules_text(tree, features)
 
 
-THREE = build_tree([[0, -np.inf, 2.5, 1, 2], [-1, 0, 0, -1, -1], [1, -np.inf, 1.0, 3, 4], *[[-1, 0, 0, -1, -1]] * 2], {1: 0, 3: 1, 4: 2}, 2)
+THREE = build_tree(
+    [
+        [0, -np.inf, 2.5, 1, 2],
+        [-1, 0, 0, -1, -1],
+        [1, -np.inf, 1.0, 3, 4],
+        *[[-1, 0, 0, -1, -1]] * 2,
+    ],
+    {1: 0, 3: 1, 4: 2},
+    2,
+)
 TOP = 2**53  # from here on not every whole number is a float
 AT_TOP = build_tree([[0, -np.inf, float(TOP), 1, 2], *[[-1, 0, 0, -1, -1]] * 2], {1: 0, 2: 1}, 1)
 
@@ -165,9 +226,31 @@ def clusters_of(db, kind, table, query):
 def test_nan_and_infinity_in_databases():
     "Databases sort NaN above all numbers: it must be missing there as everywhere."
     nan, inf = np.nan, np.inf
-    table = [(nan, 1.0), (inf, inf), (-inf, nan), (3.0, nan), (None, 2.0), (3.0, -inf), (2.5, nan), (nan, nan)]
-    for db, kind in ((sqlite3.connect(":memory:"), "REAL"), (duckdb.connect(), "DOUBLE"), (duckdb.connect(), "FLOAT")):
-        assert clusters_of(db, kind, table, report.to_sql(THREE, ["a", "b"])) == [None, 2, 0, None, None, 1, 0, None], kind
+    table = [
+        (nan, 1.0),
+        (inf, inf),
+        (-inf, nan),
+        (3.0, nan),
+        (None, 2.0),
+        (3.0, -inf),
+        (2.5, nan),
+        (nan, nan),
+    ]
+    for db, kind in (
+        (sqlite3.connect(":memory:"), "REAL"),
+        (duckdb.connect(), "DOUBLE"),
+        (duckdb.connect(), "FLOAT"),
+    ):
+        assert clusters_of(db, kind, table, report.to_sql(THREE, ["a", "b"])) == [
+            None,
+            2,
+            0,
+            None,
+            None,
+            1,
+            0,
+            None,
+        ], kind
     filled = [Feature("a", "a", None, 9.0), Feature("b", "b", None, 0.0)]
     space = {}
     exec(report.to_python(THREE, filled), space)
@@ -178,12 +261,28 @@ def test_nan_and_infinity_in_databases():
 
 
 def test_texts_booleans_and_large_integers_in_databases():
-    table = [("10", "9"), ("9", "10"), ("", "1"), ("3", " NA "), ("2", "")]  # as SQLite imports a CSV file
+    table = [
+        ("10", "9"),
+        ("9", "10"),
+        ("", "1"),
+        ("3", " NA "),
+        ("2", ""),
+    ]  # as SQLite imports a CSV file
     for db, kind in ((sqlite3.connect(":memory:"), "TEXT"), (duckdb.connect(), "VARCHAR")):
-        assert clusters_of(db, kind, table, report.to_sql(THREE, ["a", "b"])) == [2, 2, None, None, 0], kind
+        assert clusters_of(db, kind, table, report.to_sql(THREE, ["a", "b"])) == [
+            2,
+            2,
+            None,
+            None,
+            0,
+        ], kind
     flags = [(True, False), (False, True), (None, True)]
     yes = build_tree([[0, -np.inf, 0.5, 1, 2], *[[-1, 0, 0, -1, -1]] * 2], {1: 0, 2: 1}, 1)
-    assert clusters_of(duckdb.connect(), "BOOLEAN", flags, report.to_sql(yes, ["a"])) == [1, 0, None]
+    assert clusters_of(duckdb.connect(), "BOOLEAN", flags, report.to_sql(yes, ["a"])) == [
+        1,
+        0,
+        None,
+    ]
     large = [(TOP, 0), (TOP + 1, 0), (TOP + 2, 0)]
     want = AT_TOP.predict(np.array(large, dtype=float)[:, :1]).tolist()
     assert want == [0, 0, 1]
@@ -208,7 +307,18 @@ def test_json_follows_its_schema():
         assert [oracle(again, x) for x in X] == expected(tree, X)
 
 
-@pytest.mark.parametrize("change", [{"version": 2}, {"version": True}, {"features": []}, {"features": [{}]}, {"clusters": ["only one"]}, {"tree": {}}, {"tree": None}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 2},
+        {"version": True},
+        {"features": []},
+        {"features": [{}]},
+        {"clusters": ["only one"]},
+        {"tree": {}},
+        {"tree": None},
+    ],
+)
 def test_other_documents_are_refused(change):
     text = report.to_document(CASES[1][1], HOSTILE, HOSTILE[:4])
     with pytest.raises(ValueError):
@@ -219,17 +329,30 @@ def test_dot_says_what_the_tree_does():
     number = r"(-?[\d.e+-]+)"
     for _, tree, X in CASES:
         text = tree.to_dot()
-        label = {int(i): json.loads(s) for i, s in re.findall(r'^  (\d+) \[label=(".*")\];$', text, re.M)}
-        edge = {(int(a), word): int(b) for a, b, word in re.findall(r'^  (\d+) -> (\d+) \[label="(yes|no)"\];$', text, re.M)}
+        label = {
+            int(i): json.loads(s) for i, s in re.findall(r'^  (\d+) \[label=(".*")\];$', text, re.M)
+        }
+        edge = {
+            (int(a), word): int(b)
+            for a, b, word in re.findall(r'^  (\d+) -> (\d+) \[label="(yes|no)"\];$', text, re.M)
+        }
 
         def walk(x):
             node = 0
             while not label[node].startswith("cluster"):
                 asked = label[node]
-                low, high = re.match(rf"{number} ≤ x", asked) or re.search(rf" ≥ {number}\?", asked), re.search(rf" ≤ {number}\?", asked)
+                low, high = (
+                    re.match(rf"{number} ≤ x", asked) or re.search(rf" ≥ {number}\?", asked),
+                    re.search(rf" ≤ {number}\?", asked),
+                )
                 point = re.search(rf" = {number}\?", asked)
                 value = x[int(re.search(r"x(\d+)", asked)[1])]
-                inside = value == float(point[1]) if point else (not low or float(low[1]) <= value) and (not high or value <= float(high[1]))
+                inside = (
+                    value == float(point[1])
+                    if point
+                    else (not low or float(low[1]) <= value)
+                    and (not high or value <= float(high[1]))
+                )
                 node = edge[node, "yes" if inside else "no"]
             return int(label[node].split()[1])
 
@@ -244,8 +367,21 @@ def test_dtreeviz_draws_threshold_trees():
         shadow = report.shadow_tree(tree, X, y, [f"x{i}" for i in range(D)])
         assert [shadow.predict(x) for x in X] == y.tolist() and shadow.get_score() == 1
         sizes = {node.id: node.nsamples() for node in shadow.leaves}
-        assert sizes == {i: n for i, n in zip(range(len(tree.left)), np.bincount(tree.nodes_of(X), minlength=len(tree.left))) if tree.left[i] < 0}
-        model = dtreeviz.model(shadow, X, y, feature_names=[f"x{i}" for i in range(D)], target_name="cluster", class_names=list("abcd"))
+        assert sizes == {
+            i: n
+            for i, n in zip(
+                range(len(tree.left)), np.bincount(tree.nodes_of(X), minlength=len(tree.left))
+            )
+            if tree.left[i] < 0
+        }
+        model = dtreeviz.model(
+            shadow,
+            X,
+            y,
+            feature_names=[f"x{i}" for i in range(D)],
+            target_name="cluster",
+            class_names=list("abcd"),
+        )
         assert model.shadow_tree is shadow
     with pytest.raises(ValueError, match="threshold"):
         report.shadow_tree(CASES[1][1], X, y)
@@ -258,7 +394,18 @@ def test_dtreeviz_renders_a_picture():
     X, _ = load_iris(return_X_y=True)
     found = report.explain_table(X, IRIS, 3, leaves=4, cuts="threshold")
     shadow = report.shadow_tree(found.tree, X, found.labels, IRIS)
-    picture = dtreeviz.model(shadow, X, found.labels, feature_names=IRIS, target_name="cluster", class_names=list("abc")).view().svg()
+    picture = (
+        dtreeviz.model(
+            shadow,
+            X,
+            found.labels,
+            feature_names=IRIS,
+            target_name="cluster",
+            class_names=list("abc"),
+        )
+        .view()
+        .svg()
+    )
     inner = found.tree.left >= 0
     assert len(set(re.findall(r"<title>(node\d+)</title>", picture))) == inner.sum()
     assert len(set(re.findall(r"<title>(leaf\d+)</title>", picture))) == (~inner).sum()
@@ -281,9 +428,13 @@ def test_units(seed):
 
 def test_units_where_floats_have_no_middle():
     x = np.array([[1.0], [np.nextafter(1, 2)], [np.nextafter(np.nextafter(1, 2), 2)]])
-    tree = Tree([0, -1, -1], [x[1, 0], 0, 0], [x[1, 0], 0, 0], [1, -1, -1], [2, -1, -1], [-1, 0, 1], 1)
+    tree = Tree(
+        [0, -1, -1], [x[1, 0], 0, 0], [x[1, 0], 0, 0], [1, -1, -1], [2, -1, -1], [-1, 0, 1], 1
+    )
     assert (report.in_units(tree, x, x).predict(x) == [1, 0, 1]).all()
-    everything = Tree([0, -1, -1], [0.0, 0, 0], [9.0, 0, 0], [1, -1, -1], [2, -1, -1], [-1, 0, 1], 1)
+    everything = Tree(
+        [0, -1, -1], [0.0, 0, 0], [9.0, 0, 0], [1, -1, -1], [2, -1, -1], [-1, 0, 1], 1
+    )
     assert report.in_units(everything, x, x).n_leaves == 1
     constant = report.scale_columns(np.full((3, 2), 0.1), "standard")
     assert (constant == 0).all()
@@ -298,7 +449,12 @@ def test_series_has_the_prices_of_its_trees():
     cost = kernel_cost(gram, labels)
     series = report.leaf_series(tree, X, labels, gram, cost)
     sizes = [s.tree.n_leaves for s in series]
-    assert sizes == sorted(set(sizes)) and sizes[0] == 1 and sizes[-1] > 6 and any(s.tree == tree for s in series)
+    assert (
+        sizes == sorted(set(sizes))
+        and sizes[0] == 1
+        and sizes[-1] > 6
+        and any(s.tree == tree for s in series)
+    )
     for s in series:
         assert np.isclose(s.price, kernel_cost(gram, s.tree.predict(X)) / cost)
         assert s.wrong == (s.tree.predict(X) != labels).sum()
@@ -307,7 +463,11 @@ def test_series_has_the_prices_of_its_trees():
 @pytest.fixture(scope="module")
 def explanation():
     rng = np.random.default_rng(0)
-    X = np.r_[rng.normal(size=(60, D)), rng.normal(size=(60, D)) + 1.2, rng.normal(size=(60, D)) - [1.5, *[0] * (D - 1)]]
+    X = np.r_[
+        rng.normal(size=(60, D)),
+        rng.normal(size=(60, D)) + 1.2,
+        rng.normal(size=(60, D)) - [1.5, *[0] * (D - 1)],
+    ]
     labels = np.repeat([0, 1, 2], 60)
     return report.explain_table(X, HOSTILE, labels=labels, clusters=HOSTILE[:3], leaves=7)
 
@@ -315,13 +475,19 @@ def explanation():
 def page_of(explanation):
     left_out = {HOSTILE[0]: "text"}
     truth = HOSTILE[1], np.array(HOSTILE[:3])[explanation.labels].tolist()
-    return report.report_html(explanation, source=HOSTILE[0], command="kxbook '<b>'", left_out=left_out, truth=truth)
+    return report.report_html(
+        explanation, source=HOSTILE[0], command="kxbook '<b>'", left_out=left_out, truth=truth
+    )
 
 
 def test_report_is_complete_in_itself(explanation):
     page = page_of(explanation)
     assert not re.search(r"\b(src|href|srcset|action|data)\s*=\s*[\"']?\s*\w+:", page)
-    assert "://" not in page.replace("http://www.w3.org/2000/svg", "") and "@import" not in page and "url(" not in page
+    assert (
+        "://" not in page.replace("http://www.w3.org/2000/svg", "")
+        and "@import" not in page
+        and "url(" not in page
+    )
     assert HOSTILE[0] not in page
     assert page.count("<script") == 2 and "\u202e" not in page
     assert "innerHTML" not in page and "document.write" not in page and "eval(" not in page
@@ -335,7 +501,9 @@ def test_report_of_a_large_table_stays_small():
     for n in (2_000, 12_000):
         labels = rng.integers(0, 5, n)
         X = rng.normal(size=(n, 20)) + 2 * rng.normal(size=(5, 20))[labels]
-        found = report.explain_table(X, None, labels=labels, leaves=20, kernel="linear", base="empty")
+        found = report.explain_table(
+            X, None, labels=labels, leaves=20, kernel="linear", base="empty"
+        )
         sizes.append(len(report.report_html(found).encode()))
     assert max(sizes) < 2 * min(sizes) and max(sizes) < 1_000_000
 
@@ -347,7 +515,9 @@ def test_explanation_is_the_estimators(explanation):
     assert np.isclose(found.certificate.price, found.price)
     X = found.X
     for scale in ("none", "minmax"):
-        other = report.explain_table(X, HOSTILE, 2, scale=scale, kernel="laplace", method="expand", leaves=3)
+        other = report.explain_table(
+            X, HOSTILE, 2, scale=scale, kernel="laplace", method="expand", leaves=3
+        )
         assert other.tree.n_leaves <= 3 and other.settings["scale"] == scale
     thin = report.explain_table(X[:, :2], None, 3, leaves=2)
     assert thin.tree.n_leaves <= 2 and thin.settings["base"] == "empty"
@@ -358,8 +528,14 @@ def test_explanation_is_the_estimators(explanation):
 def far():
     "Two groups of times in seconds since 1970, beside a constant and a column of small numbers."
     rng = np.random.default_rng(0)
-    X = np.c_[1.7e9 + np.r_[rng.uniform(0, 1, 30), rng.uniform(2, 3, 30)], np.full(60, 1234567.25), rng.normal(size=60)]
-    return report.explain_table(X, ["time", "constant", "noise"], labels=np.repeat([0, 1], 30), leaves=2)
+    X = np.c_[
+        1.7e9 + np.r_[rng.uniform(0, 1, 30), rng.uniform(2, 3, 30)],
+        np.full(60, 1234567.25),
+        rng.normal(size=60),
+    ]
+    return report.explain_table(
+        X, ["time", "constant", "noise"], labels=np.repeat([0, 1], 30), leaves=2
+    )
 
 
 def test_columns_far_from_zero_keep_their_digits(far):
@@ -370,9 +546,13 @@ def test_columns_far_from_zero_keep_their_digits(far):
     rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", page)]
     told = {row[0]: row[1:] for row in rows if len(row) == 5}
     time = [float(v) for v in told["<bdi>time</bdi>"]]
-    assert np.allclose(time, [X[:, 0].min(), np.median(X[:, 0]), X[:, 0].mean(), X[:, 0].max()], rtol=0, atol=1e-3)
+    assert np.allclose(
+        time, [X[:, 0].min(), np.median(X[:, 0]), X[:, 0].mean(), X[:, 0].max()], rtol=0, atol=1e-3
+    )
     assert told["<bdi>constant</bdi>"] == ["1234567.25"] * 4
-    assert report._brief(np.array([4.3, 7.9]), [5.843333333]) == ["5.8433"]  # no more than before elsewhere
+    assert report._brief(np.array([4.3, 7.9]), [5.843333333]) == [
+        "5.8433"
+    ]  # no more than before elsewhere
 
 
 def test_clusters_must_have_names_and_long_names_fit(far):
@@ -395,7 +575,9 @@ def test_notebook_pieces(explanation):
     assert deep.depth == 300 and report.tree_html(deep).startswith("<pre>")
     space = {}
     exec(report.to_python(deep), space)
-    assert [space["cluster"]({"x0": -i - 0.5}) for i in range(300)] == deep.predict(-np.arange(300.0)[:, None] - 0.5).tolist()
+    assert [space["cluster"]({"x0": -i - 0.5}) for i in range(300)] == deep.predict(
+        -np.arange(300.0)[:, None] - 0.5
+    ).tolist()
 
 
 @pytest.fixture(scope="module")
@@ -417,7 +599,10 @@ def test_leaf_and_slider(browser, address, explanation):
     leaves[0].click()
     said = browser.find_element(By.ID, "leaf").text
     counts = [r.count for r in explanation.tree.rules(None, explanation.X)]
-    assert f"{counts[0]} row" in said and report.shown(HOSTILE[int(explanation.tree.label[explanation.tree.leaves[0]])]) in said
+    assert (
+        f"{counts[0]} row" in said
+        and report.shown(HOSTILE[int(explanation.tree.label[explanation.tree.leaves[0]])]) in said
+    )
     assert browser.find_elements(By.CSS_SELECTOR, "#right .chosen")
     assert browser.find_element(By.CSS_SELECTOR, "#tree [aria-pressed=true]")
     ActionChains(browser).send_keys(Keys.ESCAPE).perform()
@@ -429,7 +614,10 @@ def test_leaf_and_slider(browser, address, explanation):
     assert "1 leaf" in browser.find_element(By.ID, "now").text
     assert browser.find_element(By.ID, "right").get_attribute("innerHTML") != before
     slider.send_keys(Keys.END)
-    assert len(browser.find_elements(By.CSS_SELECTOR, "#tree [data-leaf]")) == explanation.series[-1].tree.n_leaves
+    assert (
+        len(browser.find_elements(By.CSS_SELECTOR, "#tree [data-leaf]"))
+        == explanation.series[-1].tree.n_leaves
+    )
     wrong = explanation.series[-1].wrong
     assert f"{wrong} wrong row" in browser.find_element(By.ID, "now").text
     quiet(browser, address)
@@ -451,10 +639,14 @@ def test_keyboard_alone(browser, address):
     for _ in range(30):
         ActionChains(browser).send_keys(Keys.TAB).perform()
         active = browser.switch_to.active_element
-        seen.add(active.get_attribute("id") or ("leaf" if active.get_attribute("data-leaf") else ""))
+        seen.add(
+            active.get_attribute("id") or ("leaf" if active.get_attribute("data-leaf") else "")
+        )
         if active.get_attribute("data-leaf") and "pressed" not in seen:
             ActionChains(browser).send_keys(Keys.ENTER).perform()
-            assert browser.switch_to.active_element.get_attribute("aria-pressed") == "true"  # and the focus stays
+            assert (
+                browser.switch_to.active_element.get_attribute("aria-pressed") == "true"
+            )  # and the focus stays
             seen.add("pressed")
     assert {"slider", "leaf", "x", "y", "pressed"} <= seen
 
@@ -466,9 +658,16 @@ def test_hostile_names_are_text(browser, address):
         assert report.shown(name) in text
     options = [e.text for e in browser.find_elements(By.CSS_SELECTOR, "#x option")]
     assert sorted(options) == sorted(report.shown(name) for name in HOSTILE)
-    assert not browser.find_elements(By.CSS_SELECTOR, "body b b, script + b") and len(browser.find_elements(By.TAG_NAME, "script")) == 2
-    browser.execute_script("const s = document.createElement('script'); s.textContent = 'window.broken = 1'; document.body.append(s)")
-    assert browser.execute_script("return window.broken === undefined")  # the policy of the page forbids it
+    assert (
+        not browser.find_elements(By.CSS_SELECTOR, "body b b, script + b")
+        and len(browser.find_elements(By.TAG_NAME, "script")) == 2
+    )
+    browser.execute_script(
+        "const s = document.createElement('script'); s.textContent = 'window.broken = 1'; document.body.append(s)"
+    )
+    assert browser.execute_script(
+        "return window.broken === undefined"
+    )  # the policy of the page forbids it
 
 
 @pytest.mark.parametrize("width", [1280, 380])
@@ -505,4 +704,6 @@ def test_conditions_of_a_tree_of_thousands_of_questions():
     assert time.process_time() - start < 10
     assert found[:-1] == [{0: [((2.0 * i, True), (2.0 * i + 1, True))]} for i in range(many)]
     between = [((2.0 * i + 1, False), (2.0 * i + 2, False)) for i in range(many - 1)]
-    assert found[-1] == {0: [((-np.inf, False), (0.0, False)), *between, ((2.0 * many - 1, False), (np.inf, False))]}
+    assert found[-1] == {
+        0: [((-np.inf, False), (0.0, False)), *between, ((2.0 * many - 1, False), (np.inf, False))]
+    }

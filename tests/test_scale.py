@@ -37,7 +37,11 @@ def test_pieces_files_dask_and_memory_agree(blobs, estimator, kernel, tmp_path):
 
     X, y = blobs
     np.save(tmp_path / "rows.npy", X)
-    pq.write_table(pa.table({f"c{i}": x for i, x in enumerate(X.T)}), tmp_path / "rows.parquet", row_group_size=900)
+    pq.write_table(
+        pa.table({f"c{i}": x for i, x in enumerate(X.T)}),
+        tmp_path / "rows.parquet",
+        row_group_size=900,
+    )
     model = estimator(kernel=kernel, bins=64, gram="nystroem", random_state=0)
     memory = clone(model).fit(X, reference_labels=y)
     forms = {
@@ -158,7 +162,13 @@ def cluster():
 
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "20s"}),
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0) as cluster,
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            memory_limit=0,
+        ) as cluster,
         Client(cluster) as client,
     ):
         yield client
@@ -169,7 +179,10 @@ def test_a_cluster_by_its_address(blobs, cluster):
     chunks = da.from_array(X, chunks=(500, -1))
     with connect(cluster.scheduler.address):
         far = KernelExpand(bins=32, random_state=0).fit(chunks, reference_labels=y)
-    assert same(far.tree_, KernelExpand(bins=32, gram="nystroem", random_state=0).fit(X, reference_labels=y).tree_)
+    assert same(
+        far.tree_,
+        KernelExpand(bins=32, gram="nystroem", random_state=0).fit(X, reference_labels=y).tree_,
+    )
 
 
 def test_a_lost_worker_changes_nothing(blobs, cluster):
@@ -217,21 +230,31 @@ def test_clusters_in_pieces_converge():
 def test_fewer_points_than_clusters_warn():
     "As in memory: a cluster stays empty, and the fit says so."
     Z = np.repeat([[0.0, 0.0], [1.0, 1.0]], 50, axis=0)
-    with pytest.warns(ConvergenceWarning, match=r"\(2\) found smaller than n_clusters \(3\). Points of X may be equal"):
+    with pytest.warns(
+        ConvergenceWarning,
+        match=r"\(2\) found smaller than n_clusters \(3\). Points of X may be equal",
+    ):
         model = KernelKMeans(3, gamma=1.0, random_state=0).fit(in_pieces(Z, 30))
-    assert len(np.unique(model.labels_[:50])) == len(np.unique(model.labels_[50:])) == 1 and model.inertia_ < 1e-6
+    assert (
+        len(np.unique(model.labels_[:50])) == len(np.unique(model.labels_[50:])) == 1
+        and model.inertia_ < 1e-6
+    )
 
 
 def test_certificates_in_pieces_promise_no_more_than_they_know(blobs):
     X, y = blobs
     with pytest.warns(UserWarning, match="not positive semidefinite"):
-        model = KernelExpand(2, kernel="epsilon", base="empty", random_state=0).fit(in_pieces(X[:300], 70))
+        model = KernelExpand(2, kernel="epsilon", base="empty", random_state=0).fit(
+            in_pieces(X[:300], 70)
+        )
     c = model.certificate()
     assert c.price_upper == np.inf and "nothing is known" in " ".join(c.notes)
     Y = np.random.default_rng(0).normal(size=(1000, 2)) * 0.01 + 1000
     few = KernelExpand(1, kernel="quadratic", base="empty", random_state=0).fit(in_pieces(Y, 300))
     a, b = Y.astype(np.longdouble).T
-    Z = np.column_stack([a**2, b**2, np.sqrt(np.longdouble(2)) * a * b])  # features of the quadratic kernel
+    Z = np.column_stack(
+        [a**2, b**2, np.sqrt(np.longdouble(2)) * a * b]
+    )  # features of the quadratic kernel
     exact, c = float(((Z - Z.mean(0)) ** 2).sum()), few.certificate()
     assert 0.9 * exact < c.lower_bound <= exact <= c.price_upper * c.lower_bound
     same_rows = KernelExpand(1, base="empty").fit(in_pieces(np.ones((20, 2)), 7))
@@ -256,7 +279,9 @@ def test_models_travel_and_leave_nothing_behind(blobs, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clusters = KernelKMeans(4, random_state=0).fit(parquet_pieces(tmp_path / "t.parquet"))
-        assert_array_equal(clusters.predict(parquet_pieces(tmp_path / "t.parquet")), clusters.labels_)
+        assert_array_equal(
+            clusters.predict(parquet_pieces(tmp_path / "t.parquet")), clusters.labels_
+        )
 
 
 def test_only_the_pieces_that_are_needed_are_read(blobs):
@@ -290,8 +315,16 @@ def test_columns_in_another_order_are_refused(blobs, Model, tmp_path):
             near = model.predict(frame)
             assert_array_equal(model.predict(parquet_pieces(tmp_path / "abc.parquet")), near)
             assert_array_equal(model.predict(in_pieces(frame, 700)), near)
-        for bad, message in ((tmp_path / "bac.parquet", "must be in the same order as they were in fit"), (tmp_path / "abd.parquet", "unseen at fit time:\n- d\nFeature names seen at fit time, yet now missing:\n- c\n")):
-            with pytest.raises(ValueError, match="should match those that were passed during fit") as here:
+        for bad, message in (
+            (tmp_path / "bac.parquet", "must be in the same order as they were in fit"),
+            (
+                tmp_path / "abd.parquet",
+                "unseen at fit time:\n- d\nFeature names seen at fit time, yet now missing:\n- c\n",
+            ),
+        ):
+            with pytest.raises(
+                ValueError, match="should match those that were passed during fit"
+            ) as here:
                 model.predict(parquet_pieces(bad))
             with pytest.raises(ValueError) as there:  # scikit-learn's own words
                 model.predict(pd.read_parquet(bad))
@@ -305,23 +338,42 @@ def test_columns_in_another_order_are_refused(blobs, Model, tmp_path):
         Model(2, random_state=0).fit(in_pieces(X)).predict(in_pieces(frame))
 
 
-@pytest.mark.parametrize("kernel, factor", [("gaussian", 1e-170), ("laplace", 1e-170), ("laplace", 1e160), ("gaussian", 1e160), ("gaussian", 1e-155)])
+@pytest.mark.parametrize(
+    "kernel, factor",
+    [
+        ("gaussian", 1e-170),
+        ("laplace", 1e-170),
+        ("laplace", 1e160),
+        ("gaussian", 1e160),
+        ("gaussian", 1e-155),
+    ],
+)
 def test_a_variance_out_of_range_is_refused_as_in_memory(blobs, kernel, factor):
     X, y = blobs
     Z = X[:300] * factor
     for data in (Z, in_pieces(Z, 70), da.from_array(Z, chunks=(100, -1))):
         for model in (KernelExKMC(kernel=kernel), KernelKMeans(2, kernel=kernel)):
-            with pytest.raises(ValueError, match="variance of X is too large or too small for gamma='scale'"):
-                model.fit(data, **({"reference_labels": y[:300]} if isinstance(model, KernelExKMC) else {}))
+            with pytest.raises(
+                ValueError, match="variance of X is too large or too small for gamma='scale'"
+            ):
+                model.fit(
+                    data,
+                    **({"reference_labels": y[:300]} if isinstance(model, KernelExKMC) else {}),
+                )
 
 
 def test_widths_in_pieces_are_those_in_memory(blobs):
     X, y = blobs
     for Z in (X, X * 1e-100, X + 1e6, np.full((30, 3), 0.1), np.full((30, 3), 1e300)):
         labels = y[: len(Z)] * (len(Z) > 30)
-        widths = [KernelExpand(gamma="scale").fit(data, reference_labels=labels).gamma_ for data in (Z, in_pieces(Z, 7 if len(Z) == 30 else 700))]
+        widths = [
+            KernelExpand(gamma="scale").fit(data, reference_labels=labels).gamma_
+            for data in (Z, in_pieces(Z, 7 if len(Z) == 30 else 700))
+        ]
         assert_allclose(*widths, rtol=1e-6)
-    small = KernelExpand(kernel="linear").fit(in_pieces(X * 1e-130, 700), reference_labels=y)  # it has no width
+    small = KernelExpand(kernel="linear").fit(
+        in_pieces(X * 1e-130, 700), reference_labels=y
+    )  # it has no width
     assert small.gamma_ is None
     for data in (X * 1e-170, in_pieces(X * 1e-170, 700)):
         with pytest.raises(ValueError, match="too close to zero on this data. Rescale X"):
@@ -355,16 +407,29 @@ def test_pieces_that_are_not_what_they_say_are_refused(blobs):
         Pieces(two[:1], [100], 3, ["a"])
     model = IMM(2, random_state=0)
     for data, message in (
-        (Pieces(two, [100, 100], 3), r"Piece 1 must have shape \(100, 3\), by sizes and n_features. Got \(0, 3\)"),
+        (
+            Pieces(two, [100, 100], 3),
+            r"Piece 1 must have shape \(100, 3\), by sizes and n_features. Got \(0, 3\)",
+        ),
         (Pieces(two[::-1], [100, 100], 3), r"Piece 0 must have shape \(100, 3\)"),
-        (Pieces([two[0], partial(X[:, 0].__getitem__, slice(0, 100))], [100, 100], 3), r"Got \(100,\)"),
-        (Pieces([two[0], partial(X[:, :2].__getitem__, slice(0, 100))], [100, 100], 3), r"Got \(100, 2\)"),
+        (
+            Pieces([two[0], partial(X[:, 0].__getitem__, slice(0, 100))], [100, 100], 3),
+            r"Got \(100,\)",
+        ),
+        (
+            Pieces([two[0], partial(X[:, :2].__getitem__, slice(0, 100))], [100, 100], 3),
+            r"Got \(100, 2\)",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             clone(model).fit(data)
         with pytest.raises(ValueError, match=message):
             clone(model).fit(X).predict(data)
-    for data in (in_pieces(X[:0]), Pieces(two[1:], [0], 3), da.from_array(X, chunks=(1000, -1))[:0]):
+    for data in (
+        in_pieces(X[:0]),
+        Pieces(two[1:], [0], 3),
+        da.from_array(X, chunks=(1000, -1))[:0],
+    ):
         with pytest.raises(ValueError, match="0 sample"):
             clone(model).fit(data)
         with pytest.raises(ValueError, match="0 sample"):
@@ -373,7 +438,11 @@ def test_pieces_that_are_not_what_they_say_are_refused(blobs):
 
 def test_arrays_that_cannot_be_cut_are_refused(blobs):
     X, _ = blobs
-    for bad, message in ((X[:, 0], r"Got an array of shape \(3000,\)"), (X.tolist(), "Got a list"), (X[:, :0], "at least 1 column. Got 0")):
+    for bad, message in (
+        (X[:, 0], r"Got an array of shape \(3000,\)"),
+        (X.tolist(), "Got a list"),
+        (X[:, :0], "at least 1 column. Got 0"),
+    ):
         with pytest.raises(ValueError, match=message):
             in_pieces(bad)
     for rows in (0, -1, 2.5, "many", None):
@@ -388,7 +457,13 @@ def test_columns_of_a_file_that_cannot_be_chosen_are_refused(tmp_path):
 
     path = tmp_path / "t.parquet"
     pq.write_table(pa.Table.from_arrays([pa.array([1.0, 2.0])] * 3, names=["a", "a", "b"]), path)
-    for columns, message in ((None, "more than one 'a'"), (["a"], "more than one 'a'"), (["b", "b"], "more than one 'b'"), ([], "at least 1 column"), (["c"], "no column 'c'. Choose among")):
+    for columns, message in (
+        (None, "more than one 'a'"),
+        (["a"], "more than one 'a'"),
+        (["b", "b"], "more than one 'b'"),
+        ([], "at least 1 column"),
+        (["c"], "no column 'c'. Choose among"),
+    ):
         with pytest.raises(ValueError, match=message):
             parquet_pieces(path, columns)
     assert_array_equal(parquet_pieces(path, ["b"]).take(np.arange(2)), [[1.0], [2.0]])
@@ -399,5 +474,8 @@ def test_labels_far_apart_are_refused_before_they_are_counted(blobs):
     for far in (2**32, 2**62, 5):
         labels = np.where(y > 0, far, 0)
         for data in (X, in_pieces(X, 1000), da.from_array(X, chunks=(1000, -1))):
-            with pytest.raises(ValueError, match=f"every label from 0 to {far}. There is no 1. Number them with np.unique"):
+            with pytest.raises(
+                ValueError,
+                match=f"every label from 0 to {far}. There is no 1. Number them with np.unique",
+            ):
                 KernelExpand().fit(data, reference_labels=labels)

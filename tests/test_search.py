@@ -14,7 +14,22 @@ from kxbook.gram import as_gram
 from kxbook.imm import encode
 from kxbook.kernel import gaussian, laplace, linear, quadratic, taylor
 from kxbook.price import kernel_cost
-from kxbook.search import BUSHY, Mover, Search, _cart, _freeze, _Node, _pruned, _spreads, _thaw, centre_features, nearest_tree, pull_back, random_cuts, spread
+from kxbook.search import (
+    BUSHY,
+    Mover,
+    Search,
+    _cart,
+    _freeze,
+    _Node,
+    _pruned,
+    _spreads,
+    _thaw,
+    centre_features,
+    nearest_tree,
+    pull_back,
+    random_cuts,
+    spread,
+)
 
 
 def data(seed):
@@ -32,9 +47,15 @@ def test_never_worse_than_its_rivals(cuts, seed):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = KernelTree(cuts=cuts, **options).fit(X, reference_labels=labels)
-            rivals = [m(cuts=cuts, base=base, **options).fit(X, reference_labels=labels) for m in (KernelExKMC, KernelExpand) for base in ("imm", "empty")]
+            rivals = [
+                m(cuts=cuts, base=base, **options).fit(X, reference_labels=labels)
+                for m in (KernelExKMC, KernelExpand)
+                for base in ("imm", "empty")
+            ]
         allowed = [m.cost_ for m in rivals if cuts == "interval" or m.base == "empty"]
-        cart = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(X, labels).predict(X)
+        cart = (
+            DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(X, labels).predict(X)
+        )
         gram = as_gram(model._kernel, X)
         assert model.cost_ <= min(allowed) + 1e-9 and model.cost_ <= kernel_cost(gram, cart) + 1e-9
         assert model.n_leaves_ <= leaves and (model.predict(X) == model.labels_).all()
@@ -58,7 +79,11 @@ def test_limits_and_labels():
 
 def test_kernels_without_surrogates_and_low_rank():
     X, labels = data(1)
-    for options in (dict(kernel=quadratic()), dict(gram="nystroem", rank=20), dict(gram="streamed")):
+    for options in (
+        dict(kernel=quadratic()),
+        dict(gram="nystroem", rank=20),
+        dict(gram="streamed"),
+    ):
         model = KernelTree(**options, random_state=0).fit(X, reference_labels=labels)
         assert model.cost_ >= 0 and (model.predict(X) == model.labels_).all()
         assert model.certificate().proof[0].value == model.cost_
@@ -67,8 +92,15 @@ def test_kernels_without_surrogates_and_low_rank():
 def test_the_same_twice_and_in_any_order():
     X, labels = data(2)
     shuffled = np.random.default_rng(0).permutation(len(X))
-    one, two = KernelTree().fit(X, reference_labels=labels), KernelTree().fit(X[shuffled], reference_labels=labels[shuffled])
-    assert one.tree_.to_json() == KernelTree().fit(X, reference_labels=labels).tree_.to_json() == two.tree_.to_json()
+    one, two = (
+        KernelTree().fit(X, reference_labels=labels),
+        KernelTree().fit(X[shuffled], reference_labels=labels[shuffled]),
+    )
+    assert (
+        one.tree_.to_json()
+        == KernelTree().fit(X, reference_labels=labels).tree_.to_json()
+        == two.tree_.to_json()
+    )
 
 
 def test_figures_of_the_book():
@@ -113,10 +145,15 @@ def test_nearest_centre_left():
         for cuts in ("interval", "threshold"):
             options = dict(toll=toll, cuts=cuts)
             tree = nearest_tree(columns, reference.D, np.ones(60), values, **options)
-            assert tree.to_json() == nearest_tree(moved, reference.D[order], np.ones(60), values, **options).to_json()
+            assert (
+                tree.to_json()
+                == nearest_tree(moved, reference.D[order], np.ones(60), values, **options).to_json()
+            )
             assert tree.n_leaves == len(set(tree.label[tree.left < 0].tolist())) <= 3
             if cuts == "threshold":
-                assert (np.isneginf(tree.lo[tree.left >= 0]) | np.isposinf(tree.hi[tree.left >= 0])).all()
+                assert (
+                    np.isneginf(tree.lo[tree.left >= 0]) | np.isposinf(tree.hi[tree.left >= 0])
+                ).all()
     doubled = nearest_tree(columns, reference.D, np.full(60, 2.0), values)
     assert doubled.to_json() == nearest_tree(columns, reference.D, np.ones(60), values).to_json()
     same = nearest_tree(columns, reference.D, np.ones(60), [np.zeros((1, 3))] * 2)
@@ -147,11 +184,19 @@ def parity(A, B):
 def test_deep_trees(n):
     Z, labels = np.arange(float(n))[:, None], np.arange(n) % 2
     begin = time.process_time()
-    model = KernelTree(2, max_leaves=n, kernel=parity, random_state=0).fit(Z, reference_labels=labels)
+    model = KernelTree(2, max_leaves=n, kernel=parity, random_state=0).fit(
+        Z, reference_labels=labels
+    )
     assert time.process_time() - begin < 60
-    assert model.tree_.depth > n / 3 and (model.labels_ == labels).all() and np.isclose(model.cost_, 0, atol=1e-9)
+    assert (
+        model.tree_.depth > n / 3
+        and (model.labels_ == labels).all()
+        and np.isclose(model.cost_, 0, atol=1e-9)
+    )
     assert (n > 2000) == (model.n_leaves_ > BUSHY[1])
-    start = KernelExKMC(2, max_leaves=n, base="empty", kernel=parity).fit(Z, reference_labels=labels)
+    start = KernelExKMC(2, max_leaves=n, base="empty", kernel=parity).fit(
+        Z, reference_labels=labels
+    )
     assert model.cost_ <= start.cost_ + 1e-9 and model.n_leaves_ <= n
 
 
@@ -206,9 +251,17 @@ def test_cart_is_that_of_scikit_learn_whatever_the_values(seed):
     X, labels = data(seed)
     search = searched(X, labels, 6)
     label = search.reference.V.argmax(1)
-    theirs = DecisionTreeClassifier(max_leaf_nodes=6, random_state=0).fit(search.X, label, search.total).predict(search.X)
+    theirs = (
+        DecisionTreeClassifier(max_leaf_nodes=6, random_state=0)
+        .fit(search.X, label, search.total)
+        .predict(search.X)
+    )
     assert (_cart(search, label).predict(search.X) == theirs).all()
-    for far in (search.X * 1e-200, search.X * 1e200, 1e8 + np.column_stack([c.codes for c in search.columns]) * 2.0**-20):
+    for far in (
+        search.X * 1e-200,
+        search.X * 1e200,
+        1e8 + np.column_stack([c.codes for c in search.columns]) * 2.0**-20,
+    ):
         moved = Search(far, search.total, search.reference, 6)
         assert (_cart(moved, label).predict(far) == theirs).all()
 

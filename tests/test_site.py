@@ -32,12 +32,21 @@ def translate(text, **kwargs):
         ("$$\nx @ y\n$$ {#eq-a}", "$$\nx @ y\n$$ (eq-a)"),
         ("`@lem-a` and $a@b$ and me@home", "`@lem-a` and $a@b$ and me@home"),
         ("```\n::: {.odd}\n@lem-a\n```", "```\n::: {.odd}\n@lem-a\n```"),
-        ("- a\n  ```\n  @lem-a\n  ```\n> ~~~\n> @lem-a\n> ~~~", "- a\n  ```\n  @lem-a\n  ```\n> ~~~\n> @lem-a\n> ~~~"),
+        (
+            "- a\n  ```\n  @lem-a\n  ```\n> ~~~\n> @lem-a\n> ~~~",
+            "- a\n  ```\n  @lem-a\n  ```\n> ~~~\n> @lem-a\n> ~~~",
+        ),
         ("`x\n@lem-a y` ``a ` @lem-a``", "`x\n@lem-a y` ``a ` @lem-a``"),
         ("\\$5 @lem-a \\$6 _@lem-b_", "\\$5 {numref}`lem-a` \\$6 _{numref}`lem-b`_"),
-        ("[u](https://m.example/@lem-a) \\@lem-b <!-- @lem-c -->", "[u](https://m.example/@lem-a) \\@lem-b <!-- @lem-c -->"),
+        (
+            "[u](https://m.example/@lem-a) \\@lem-b <!-- @lem-c -->",
+            "[u](https://m.example/@lem-a) \\@lem-b <!-- @lem-c -->",
+        ),
         ("as in [@knuth;\n@lamport]", "as in {cite:p}`knuth,lamport`"),
-        ("| a |\n|---|\n| b |\n\n: C {#tbl-c}", ":::{table} C\n:name: tbl-c\n\n| a |\n|---|\n| b |\n:::"),
+        (
+            "| a |\n|---|\n| b |\n\n: C {#tbl-c}",
+            ":::{table} C\n:name: tbl-c\n\n| a |\n|---|\n| b |\n:::",
+        ),
     ],
 )
 def test_inline_and_blocks(given, expected):
@@ -45,15 +54,23 @@ def test_inline_and_blocks(given, expected):
 
 
 def test_statement_proof_and_callout():
-    text = translate("::: {#lem-a}\n## Name\nText.\n:::\n::: {.proof name=\"sketch\"}\nBy @lem-b.\n:::\n::: {.callout-note}\nHm.\n:::")
+    text = translate(
+        '::: {#lem-a}\n## Name\nText.\n:::\n::: {.proof name="sketch"}\nBy @lem-b.\n:::\n::: {.callout-note}\nHm.\n:::'
+    )
     lines = [line for line in text.split("\n") if line]
     assert lines[:3] == [":::::::::{statement} Name", ":name: lem-a", "Text."]
-    assert ":::::::::{proof} sketch" in lines and "By {numref}`lem-b`." in lines and ":::::::::{note}" in lines
+    assert (
+        ":::::::::{proof} sketch" in lines
+        and "By {numref}`lem-b`." in lines
+        and ":::::::::{note}" in lines
+    )
 
 
 def test_nested_divs_have_shorter_fences():
     lines = translate("::: {.proof}\na\n::: {.callout-tip}\n## T\nb\n:::\nc\n:::").split("\n")
-    outer, inner = (next(line for line in lines if word in line) for word in ("{proof}", "{admonition}"))
+    outer, inner = (
+        next(line for line in lines if word in line) for word in ("{proof}", "{admonition}")
+    )
     assert outer.index("{") > inner.index("{")
 
 
@@ -99,10 +116,16 @@ def test_what_is_outside_the_subset_is_refused(text, message):
 
 
 def test_cell_options():
-    cell = {"source": '#| label: fig-a\n#| fig-cap: "Cap: @lem-a"\n#| fig-alt: "Alt"\n#| code-fold: true\nplot()', "metadata": {}}
+    cell = {
+        "source": '#| label: fig-a\n#| fig-cap: "Cap: @lem-a"\n#| fig-alt: "Alt"\n#| code-fold: true\nplot()',
+        "metadata": {},
+    }
     quarto.code(cell, "here", Names(), None)
     assert cell["source"] == "plot()" and cell["metadata"]["tags"] == ["hide-input"]
-    assert cell["metadata"]["mystnb"] == {"figure": {"name": "fig-a", "caption": "Cap: {numref}`lem-a`"}, "image": {"alt": "Alt"}}
+    assert cell["metadata"]["mystnb"] == {
+        "figure": {"name": "fig-a", "caption": "Cap: {numref}`lem-a`"},
+        "image": {"alt": "Alt"},
+    }
 
 
 @pytest.mark.parametrize(
@@ -126,7 +149,10 @@ def test_unknown_cell_options_are_refused(source, message):
 # A whole book, small.
 
 CELLS = [
-    ("markdown", "# One {#sec-one}\n\n::: {#lem-a}\n## First\nSo it is.\n:::\n::: {.proof}\nClear.\n:::\n\nSee @lem-a and [@knuth]."),
+    (
+        "markdown",
+        "# One {#sec-one}\n\n::: {#lem-a}\n## First\nSo it is.\n:::\n::: {.proof}\nClear.\n:::\n\nSee @lem-a and [@knuth].",
+    ),
     ("code", "print('out ' * 2)"),
 ]
 
@@ -138,12 +164,19 @@ def book(tmp_path):
     def make(*cells, chapters=("index.md", "nbs/1_one.ipynb")):
         root = tmp_path / "root"
         (root / "nbs").mkdir(parents=True, exist_ok=True)
-        config = {"book": {"title": "T", "author": "A", "chapters": list(chapters)}, "bibliography": "r.bib"}
+        config = {
+            "book": {"title": "T", "author": "A", "chapters": list(chapters)},
+            "bibliography": "r.bib",
+        }
         (root / "_quarto.yml").write_text(json.dumps(config))
         (root / "index.md").write_text("# Hello {.unnumbered}\n\nText.\n")
-        (root / "r.bib").write_text("@book{knuth,\n author = {Knuth, Donald}, title = {Book}, publisher = {AW}, year = {1984}}\n")
+        (root / "r.bib").write_text(
+            "@book{knuth,\n author = {Knuth, Donald}, title = {Book}, publisher = {AW}, year = {1984}}\n"
+        )
         new = {"markdown": nbformat.v4.new_markdown_cell, "code": nbformat.v4.new_code_cell}
-        nb = nbformat.v4.new_notebook(cells=[new[kind](source) for kind, source in [*CELLS, *cells]])
+        nb = nbformat.v4.new_notebook(
+            cells=[new[kind](source) for kind, source in [*CELLS, *cells]]
+        )
         nbformat.write(nb, root / "nbs" / "1_one.ipynb")
         return build.build(root, tmp_path / "work", tmp_path / "site")
 
@@ -161,7 +194,12 @@ def environment():
 def test_a_book_is_built_and_a_bad_one_does_not_replace_it(book, tmp_path):
     text = (book().parent / "nbs" / "1_one.html").read_text()
     assert "out out" in text and 'id="lem-a"' in text and "Lemma 1.1" in text and "Knuth" in text
-    assert json.loads((tmp_path / "site" / "_sources" / "nbs" / "1_one.ipynb").read_text())["cells"][0]["source"][0] == "# One {#sec-one}\n"
+    assert (
+        json.loads((tmp_path / "site" / "_sources" / "nbs" / "1_one.ipynb").read_text())["cells"][
+            0
+        ]["source"][0]
+        == "# One {#sec-one}\n"
+    )
     before = {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()}
     bad = {
         ("markdown", "::: {.odd}\nx\n:::"): "unknown div",
@@ -186,14 +224,22 @@ def test_a_book_is_built_and_a_bad_one_does_not_replace_it(book, tmp_path):
 
 def test_the_same_book_again_is_the_same_and_a_removed_chapter_is_gone(book, tmp_path):
     def pages():
-        found = {p.relative_to(tmp_path): p.read_text() for p in (tmp_path / "site").rglob("*.html")}
-        return {p: re.sub(r"\?v=\w+", "", text) for p, text in found.items()}  # MyST-NB stamps its style sheet from the second time on
+        found = {
+            p.relative_to(tmp_path): p.read_text() for p in (tmp_path / "site").rglob("*.html")
+        }
+        return {
+            p: re.sub(r"\?v=\w+", "", text) for p, text in found.items()
+        }  # MyST-NB stamps its style sheet from the second time on
 
     book()
     before = pages()
     book()
     assert pages() == before
-    text = (book(("markdown", "More words."), ("code", "print('final words')")).parent / "nbs" / "1_one.html").read_text()
+    text = (
+        book(("markdown", "More words."), ("code", "print('final words')")).parent
+        / "nbs"
+        / "1_one.html"
+    ).read_text()
     assert text.index("out out") < text.index("More words.") < text.index("final words\n")
     book(chapters=("index.md",))
     assert not list((tmp_path / "site").rglob("1_one*"))
@@ -203,7 +249,9 @@ def test_a_markdown_cell_more_does_not_move_the_outputs(tmp_path):
     code = nbformat.v4.new_code_cell("print('out')")
     for cells in ([code], [nbformat.v4.new_markdown_cell("Words."), code]):
         (tmp_path / "nbs").mkdir(exist_ok=True)
-        nb, cached = build.run(nbformat.v4.new_notebook(cells=cells), "nbs/1_one.ipynb", tmp_path, tmp_path)
+        nb, cached = build.run(
+            nbformat.v4.new_notebook(cells=cells), "nbs/1_one.ipynb", tmp_path, tmp_path
+        )
         assert nb.cells[-1].outputs[0].text == "out\n"
     assert len(list((tmp_path / "outputs").iterdir())) == 1
 
@@ -225,7 +273,16 @@ def test_outputs_are_kept_until_something_they_depend_on_changes(tmp_path):
     assert len({first, second, build.fingerprint(nb, "n", root)}) == 3
 
 
-@pytest.mark.parametrize("source, expected", [("from kxbook import Kernel", ["kernel"]), ("import kxbook", ["*"]), ("import kxbook.data as d", ["data"]), ("from kxbook import plot", ["plot"]), ("import numpy", [])])
+@pytest.mark.parametrize(
+    "source, expected",
+    [
+        ("from kxbook import Kernel", ["kernel"]),
+        ("import kxbook", ["*"]),
+        ("import kxbook.data as d", ["data"]),
+        ("from kxbook import plot", ["plot"]),
+        ("import numpy", []),
+    ],
+)
 def test_imports_of_the_package_are_seen(source, expected):
     assert list(build.package_imports(build.parse(source, "here"))) == expected
 
@@ -243,19 +300,33 @@ def test_an_interrupted_publication_is_repaired(book, tmp_path):
 def test_quarto_sees_what_sphinx_sees(path):
     "The filter that Quarto runs over each notebook drops hidden cells and nothing else, as our translation does."
     text = path.read_text(encoding="utf-8")
-    command = shutil.which("nbdev_filter", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    done = subprocess.run([command], input=text, capture_output=True, text=True, check=True, cwd=ROOT / "nbs")
+    command = shutil.which(
+        "nbdev_filter", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    )
+    done = subprocess.run(
+        [command], input=text, capture_output=True, text=True, check=True, cwd=ROOT / "nbs"
+    )
 
     def shown(notebook):
         sources = ["".join(c["source"]) for c in json.loads(notebook)["cells"]]
-        return ["\n".join(line for line in s.split("\n") if not line.startswith("#|")).strip() for s in sources if not s.startswith("#| hide")]
+        return [
+            "\n".join(line for line in s.split("\n") if not line.startswith("#|")).strip()
+            for s in sources
+            if not s.startswith("#| hide")
+        ]
 
     assert shown(done.stdout) == shown(text)
-    assert not [c for c in json.loads(done.stdout)["cells"] if "".join(c["source"]).startswith("#| hide")]
+    assert not [
+        c for c in json.loads(done.stdout)["cells"] if "".join(c["source"]).startswith("#| hide")
+    ]
     nb = nbformat.reads(text, 4)
     quarto.notebook(nb, path.name, Names())
     removed = [i for i, c in enumerate(nb.cells) if "remove-cell" in c.metadata.get("tags", [])]
-    assert removed == [i for i, c in enumerate(json.loads(text)["cells"]) if "".join(c["source"]).startswith("#| hide")]
+    assert removed == [
+        i
+        for i, c in enumerate(json.loads(text)["cells"])
+        if "".join(c["source"]).startswith("#| hide")
+    ]
 
 
 def test_one_list_of_kinds():
@@ -266,4 +337,6 @@ def test_one_list_of_kinds():
 
 def test_every_chapter_is_in_the_book():
     _, parts = build.contents(ROOT)
-    assert {p.name for p in (ROOT / "nbs").glob("*.ipynb")} == {Path(p).name for _, paths in parts for p in paths} - {"index.md"}
+    assert {p.name for p in (ROOT / "nbs").glob("*.ipynb")} == {
+        Path(p).name for _, paths in parts for p in paths
+    } - {"index.md"}

@@ -9,7 +9,9 @@ ROOT = Path(__file__).parent.parent
 
 def findings(tool, *words):
     "What a tool has to say, run from the root of the repository; nothing if it is content."
-    done = subprocess.run([sys.executable, "-m", tool, *words], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", tool, *words], cwd=ROOT, capture_output=True, text=True
+    )
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
@@ -23,13 +25,29 @@ def test_lint():
 
 def test_wrong_types_are_found(tmp_path):
     bad = tmp_path / "bad.py"
-    bad.write_text('one: int = "one"\ntwo: int = "two"  # type: ignore\ndef f(x):\n    return len(3)\n')
+    bad.write_text(
+        'one: int = "one"\ntwo: int = "two"  # type: ignore\ndef f(x):\n    return len(3)\n'
+    )
     found = findings("mypy", "--cache-dir", str(tmp_path), str(bad))
-    assert "[assignment]" in found and "[ignore-without-code]" in found and "[arg-type]" in found and "Found 3 errors" in found
+    assert (
+        "[assignment]" in found
+        and "[ignore-without-code]" in found
+        and "[arg-type]" in found
+        and "Found 3 errors" in found
+    )
 
 
 def test_lint_is_found(tmp_path):
     bad = tmp_path / "bad.py"
     bad.write_text("import sys\nimport os\nprint(dict([(1, missing)]))\n")
-    found = findings("ruff", "check", "--no-cache", "--config", "pyproject.toml", "--output-format", "concise", str(bad))
+    found = findings(
+        "ruff",
+        "check",
+        "--no-cache",
+        "--config",
+        "pyproject.toml",
+        "--output-format",
+        "concise",
+        str(bad),
+    )
     assert all(rule in found for rule in ("F401", "F821", "I001", "C406"))

@@ -7,7 +7,16 @@ import pytest
 
 from kxbook import KernelIMM, KernelTree
 from kxbook.kernel import chi2, gaussian, intersection, laplace, taylor
-from kxbook.surrogate import FEW_KNOTS, MOST_KNOTS, axis_features, exponential_sum, knots_of, quadrature_features, series_coefficients, taylor_features
+from kxbook.surrogate import (
+    FEW_KNOTS,
+    MOST_KNOTS,
+    axis_features,
+    exponential_sum,
+    knots_of,
+    quadrature_features,
+    series_coefficients,
+    taylor_features,
+)
 
 
 @pytest.mark.parametrize("order", [0, 5, 30, 60])
@@ -15,7 +24,9 @@ def test_rounding_is_no_negative_coefficient(order):
     found = series_coefficients(np.exp, order)
     assert len(found) == order + 1 and (found >= 0).all()
     exact = np.array([1 / factorial(j) for j in range(order + 1)])
-    assert (np.abs(found - exact) <= 1e-12 * 2.0 ** np.arange(order + 1)).all()  # rounding on a circle of radius 1/2
+    assert (
+        np.abs(found - exact) <= 1e-12 * 2.0 ** np.arange(order + 1)
+    ).all()  # rounding on a circle of radius 1/2
 
 
 @pytest.mark.parametrize("degree", [1, 2, 10])
@@ -28,25 +39,36 @@ def test_knots_are_all_values_or_quantiles_from_the_first_to_the_last():
     z = np.sort(np.random.default_rng(0).normal(size=MOST_KNOTS + 1))
     assert (knots_of(z[1:]) == z[1:]).all()
     knots = knots_of(z)
-    assert len(knots) == FEW_KNOTS and (knots[0], knots[-1]) == (z[0], z[-1]) and np.isin(knots, z).all()
+    assert (
+        len(knots) == FEW_KNOTS
+        and (knots[0], knots[-1]) == (z[0], z[-1])
+        and np.isin(knots, z).all()
+    )
     steps = np.diff(np.searchsorted(z, knots))
     assert steps.min() >= MOST_KNOTS // FEW_KNOTS and steps.max() <= MOST_KNOTS // FEW_KNOTS + 1
 
 
 def test_taylor_features_are_taken_after_the_shift():
     z = np.array([-3.0, -1.0, 2.0])
-    assert (axis_features(gaussian(0.3), "taylor", z, shift=-3.0) == taylor_features(z + 3, 5, 0.3)).all()
+    assert (
+        axis_features(gaussian(0.3), "taylor", z, shift=-3.0) == taylor_features(z + 3, 5, 0.3)
+    ).all()
 
 
 def test_features_of_other_taylor_kernels_are_the_terms_of_the_series():
     z, kernel = np.array([0.0, 0.3, 0.8]), taylor(lambda x: 1 - x**2, lambda t: 1 / (1 - t) ** 2)
-    wanted = np.sqrt(np.arange(1, 7)) * z[:, None] ** np.arange(6) * (1 - z**2)[:, None]  # 1 + 2t + 3t² + ...
+    wanted = (
+        np.sqrt(np.arange(1, 7)) * z[:, None] ** np.arange(6) * (1 - z**2)[:, None]
+    )  # 1 + 2t + 3t² + ...
     np.testing.assert_allclose(axis_features(kernel, "taylor", z), wanted, atol=1e-12)
 
 
 def test_one_exponential_is_a_fit_too():
     s, w = exponential_sum(0.1, 1)
-    assert s.shape == w.shape == (1,) and np.abs(axis_features(chi2(), "quadrature", np.array([0.5, 1.0]), order=1)).max() < 2
+    assert (
+        s.shape == w.shape == (1,)
+        and np.abs(axis_features(chi2(), "quadrature", np.array([0.5, 1.0]), order=1)).max() < 2
+    )
 
 
 def test_fits_are_few_and_cover_the_range_of_the_data():
@@ -59,10 +81,19 @@ def test_fits_are_few_and_cover_the_range_of_the_data():
 
 
 HUGE = {
-    "a series": (KernelIMM(2, kernel=taylor(lambda x: 1 / (1 + x), lambda t: 1 + t), order=100), np.random.default_rng(0).random((30, 2)) * 2000),
-    "a narrow kernel": (KernelIMM(2, gamma=1e308, surrogate="taylor"), np.random.default_rng(0).random((30, 2))),
+    "a series": (
+        KernelIMM(2, kernel=taylor(lambda x: 1 / (1 + x), lambda t: 1 + t), order=100),
+        np.random.default_rng(0).random((30, 2)) * 2000,
+    ),
+    "a narrow kernel": (
+        KernelIMM(2, gamma=1e308, surrogate="taylor"),
+        np.random.default_rng(0).random((30, 2)),
+    ),
     "a shift": (KernelIMM(2, gamma=1.0, surrogate="taylor"), np.array([[-1e308], [1e308], [0.0]])),
-    "a square": (KernelTree(2, kernel="chi2", surrogate="quadrature"), np.array([[1e306], [5e306], [0.0]])),
+    "a square": (
+        KernelTree(2, kernel="chi2", surrogate="quadrature"),
+        np.array([[1e306], [5e306], [0.0]]),
+    ),
 }
 
 

@@ -19,11 +19,19 @@ def out_of_sync(root, tmp_path):
     "Files that exporting and cleaning a copy of `root` changes."
     copy = tmp_path / "copy"
     for name in ("nbs", "kxbook"):
-        shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        shutil.copytree(
+            root / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", ".*")
+        )
     shutil.copy(root / "settings.ini", copy)
     before = content(copy)
     code = "from nbdev.doclinks import nbdev_export; from nbdev.clean import nbdev_clean; nbdev_export(); nbdev_clean()"
-    subprocess.run([sys.executable, "-c", code], cwd=copy, check=True, capture_output=True, env=os.environ | {"PWD": str(copy)})
+    subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=copy,
+        check=True,
+        capture_output=True,
+        env=os.environ | {"PWD": str(copy)},
+    )
     after = content(copy)
     return sorted(name for name in before | after if before.get(name) != after.get(name))
 
@@ -40,6 +48,8 @@ def test_stale_module_and_dirty_notebook_are_found(tmp_path):
     module.write_text(module.read_text() + "\nx = 1\n")
     notebook = tmp_path / "book" / "nbs" / "01_data.ipynb"
     nb = json.loads(notebook.read_text())
-    next(c for c in nb["cells"] if c["cell_type"] == "code")["outputs"] = [{"output_type": "stream", "name": "stdout", "text": ["hi"]}]
+    next(c for c in nb["cells"] if c["cell_type"] == "code")["outputs"] = [
+        {"output_type": "stream", "name": "stdout", "text": ["hi"]}
+    ]
     notebook.write_text(json.dumps(nb))
     assert out_of_sync(tmp_path / "book", tmp_path) == ["kxbook/kernel.py", "nbs/01_data.ipynb"]

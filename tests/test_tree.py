@@ -19,22 +19,36 @@ from kxbook.grow import check_bins, grow
 from kxbook.imm import encode
 from kxbook.sweep import brute_cut, cost_unit, sweep, sweep_spec
 
-entries = st.sampled_from([st.integers(0, 1), st.integers(0, 2), st.integers(-3, 3), st.integers(-(10**12), 10**12)])  # small ones tie often
-tables = st.tuples(st.integers(1, 9), st.integers(1, 4), entries).flatmap(lambda t: arrays(np.int64, t[:2], elements=t[2], fill=st.nothing()))
-points = st.tuples(st.integers(1, 25), st.integers(1, 3)).flatmap(lambda shape: arrays(float, shape, elements=st.sampled_from([-1e8, -1.0, 0.0, 5e-324, 1.0, 1.0 + 2**-52, 2.0, 1e150])))
+entries = st.sampled_from(
+    [st.integers(0, 1), st.integers(0, 2), st.integers(-3, 3), st.integers(-(10**12), 10**12)]
+)  # small ones tie often
+tables = st.tuples(st.integers(1, 9), st.integers(1, 4), entries).flatmap(
+    lambda t: arrays(np.int64, t[:2], elements=t[2], fill=st.nothing())
+)
+points = st.tuples(st.integers(1, 25), st.integers(1, 3)).flatmap(
+    lambda shape: arrays(
+        float,
+        shape,
+        elements=st.sampled_from([-1e8, -1.0, 0.0, 5e-324, 1.0, 1.0 + 2**-52, 2.0, 1e150]),
+    )
+)
 
 
 @settings(max_examples=1500, deadline=None, derandomize=True, database=None)
 @given(tables, st.booleans())
 def test_the_sweep_is_the_search_through_all_intervals(G, threshold):
-    assert tuple(map(int, brute_cut(G, threshold))) == sweep(G, threshold) == sweep_spec(G, threshold)
+    assert (
+        tuple(map(int, brute_cut(G, threshold))) == sweep(G, threshold) == sweep_spec(G, threshold)
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 1000, 2**17, 2**30, 2**40])
 @pytest.mark.parametrize("largest", [1e-200, 0.7, 1.0, 1.999, 1e200])
 def test_units_of_the_sweep_leave_room_for_sums_and_few_digits_out(n, largest):
     unit = cost_unit(largest, n)
-    assert 2 * n * (largest / unit) < 2**62  # the sweep adds two sums, and 2**62 stands for more than any cost
+    assert (
+        2 * n * (largest / unit) < 2**62
+    )  # the sweep adds two sums, and 2**62 stands for more than any cost
     assert unit > largest * 2.0**-44 and (n > 2**17 or unit <= largest * 2.0**-43)
 
 
@@ -46,7 +60,10 @@ def test_numbers_of_bins():
 
 
 @settings(max_examples=200, deadline=None, derandomize=True, database=None)
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False, width=64), min_size=1, max_size=30), st.none() | st.integers(2, 9))
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False, width=64), min_size=1, max_size=30),
+    st.none() | st.integers(2, 9),
+)
 def test_codes_and_ends_agree(values, bins):
     x = np.array(values)
     with np.errstate(over="ignore"):
@@ -60,7 +77,13 @@ def test_codes_and_ends_agree(values, bins):
 
 
 @settings(max_examples=100, deadline=None, derandomize=True, database=None)
-@given(points, st.integers(1, 3), st.integers(1, 8), st.sampled_from(["interval", "threshold"]), st.randoms(use_true_random=False))
+@given(
+    points,
+    st.integers(1, 3),
+    st.integers(1, 8),
+    st.sampled_from(["interval", "threshold"]),
+    st.randoms(use_true_random=False),
+)
 def test_growth(X, k, m, cuts, random):
     rng = np.random.default_rng(random.randrange(2**32))
     D = rng.integers(0, 4, size=(len(X), k))
@@ -84,7 +107,15 @@ def test_xor_needs_a_cut_that_gains_nothing():
         assert (model.labels_ == y).all() and model.n_leaves_ == 4 and model.price_ == 1
 
 
-GOOD = Tree([0, 1, -1, -1, -1], [0.5, -np.inf, 0, 0, 0], [np.inf, 2, 0, 0, 0], [1, 2, -1, -1, -1], [4, 3, -1, -1, -1], [-1, -1, 0, 1, 2], 2).to_json()
+GOOD = Tree(
+    [0, 1, -1, -1, -1],
+    [0.5, -np.inf, 0, 0, 0],
+    [np.inf, 2, 0, 0, 0],
+    [1, 2, -1, -1, -1],
+    [4, 3, -1, -1, -1],
+    [-1, -1, 0, 1, 2],
+    2,
+).to_json()
 HOSTILE = {
     "empty": "",
     "no object": "[1, 2]",
@@ -105,7 +136,9 @@ HOSTILE = {
     "booleans": json.dumps(json.loads(GOOD) | {"label": [True] * 5}),
     "floats": json.dumps(json.loads(GOOD) | {"label": [0.5] * 5}),
     "missing array": json.dumps({k: v for k, v in json.loads(GOOD).items() if k != "hi"}),
-    "no nodes": json.dumps(json.loads(GOOD) | {k: [] for k in ("axis", "lo", "hi", "left", "right", "label")}),
+    "no nodes": json.dumps(
+        json.loads(GOOD) | {k: [] for k in ("axis", "lo", "hi", "left", "right", "label")}
+    ),
     "no features": json.dumps(json.loads(GOOD) | {"n_features": 0}),
     "negative label": json.dumps(json.loads(GOOD) | {"label": [-1, -1, -7, 1, 2]}),
     "future": json.dumps(json.loads(GOOD) | {"version": 99}),
@@ -125,7 +158,9 @@ def test_a_hostile_file_is_refused(case):
 def test_a_changed_file_is_a_tree_or_refused(data):
     text = list(GOOD)
     for _ in range(data.draw(st.integers(1, 4))):
-        text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.sampled_from('0123456789-.,[]{}":naulfe '))
+        text[data.draw(st.integers(0, len(text) - 1))] = data.draw(
+            st.sampled_from('0123456789-.,[]{}":naulfe ')
+        )
     try:
         tree = Tree.from_json("".join(text))
     except ValueError as e:
@@ -195,8 +230,16 @@ def test_predict_needs_a_fit_and_the_right_columns():
 def chain(kind, n=20_000):
     "A tree of n questions, each below the last one."
     steps, m = np.arange(n), 2 * n + 1
-    axis, lo, hi, left, right = np.zeros(m, int), np.full(m, -np.inf), np.zeros(m), np.full(m, -1), np.full(m, -1)
-    left[2 * steps], right[2 * steps] = (2 * steps + 2, 2 * steps + 1) if kind == "inside" else (2 * steps + 1, 2 * steps + 2)
+    axis, lo, hi, left, right = (
+        np.zeros(m, int),
+        np.full(m, -np.inf),
+        np.zeros(m),
+        np.full(m, -1),
+        np.full(m, -1),
+    )
+    left[2 * steps], right[2 * steps] = (
+        (2 * steps + 2, 2 * steps + 1) if kind == "inside" else (2 * steps + 1, 2 * steps + 2)
+    )
     hi[2 * steps] = n - steps if kind == "inside" else steps
     if kind == "holes":
         lo[2 * steps], hi[2 * steps] = 2.0 * steps, 2.0 * steps + 1
@@ -211,18 +254,30 @@ def test_a_deep_tree_is_shown_in_time(kind):
     text, html, dot, rules = repr(tree), tree._repr_html_(), tree.to_dot(), tree.rules()
     tree.cluster_rules()
     assert time.process_time() - start < 30  # seconds of the processor
-    assert len(text) < 200 * n and text.count("cluster") == n + 1 and f"|   × {n - 1} |-- no: cluster" in text
+    assert (
+        len(text) < 200 * n
+        and text.count("cluster") == n + 1
+        and f"|   × {n - 1} |-- no: cluster" in text
+    )
     assert html.startswith("<pre>") and dot.count("->") == 2 * n and len(rules) == n + 1
     smaller = chain(kind, 4000)
     tracemalloc.start()
     smaller.rules()
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert most < 20e6  # a copy of the region for every level would take 8 bytes for each pair of levels
+    assert (
+        most < 20e6
+    )  # a copy of the region for every level would take 8 bytes for each pair of levels
     if kind == "holes":
-        assert rules[1].conditions == ("2 ≤ x0 ≤ 3",) and rules[-1].conditions[0].endswith(f" or x0 in {n + 1 - 100} more intervals")
+        assert rules[1].conditions == ("2 ≤ x0 ≤ 3",) and rules[-1].conditions[0].endswith(
+            f" or x0 in {n + 1 - 100} more intervals"
+        )
     if kind == "inside":
-        assert {rule.conditions for rule in rules} == {("x0 ≤ 1",), *((f"{i} < x0 ≤ {i + 1}",) for i in range(1, n)), (f"x0 > {n}",)}
+        assert {rule.conditions for rule in rules} == {
+            ("x0 ≤ 1",),
+            *((f"{i} < x0 ≤ {i + 1}",) for i in range(1, n)),
+            (f"x0 > {n}",),
+        }
 
 
 def test_many_conditions_are_counted():
@@ -231,6 +286,10 @@ def test_many_conditions_are_counted():
     axis = np.zeros(2 * n + 1, int)
     axis[0::2] = np.minimum(np.arange(n + 1), n - 1)
     last = Tree(axis, deep.lo, deep.hi, deep.left, deep.right, deep.label, n).rules()[-1]
-    assert last.conditions[:2] == ("x0 > 0", "x1 > 1") and last.conditions[100:] == ("200 more conditions",)
+    assert last.conditions[:2] == ("x0 > 0", "x1 > 1") and last.conditions[100:] == (
+        "200 more conditions",
+    )
     lines = deep.to_text().splitlines()
-    assert lines[2 * 199 + 2].startswith("|   " * 199 + "|-- no") and lines[2 * 200 + 2].startswith("|   × 200 |-- no: x0 ≤ 201?")
+    assert lines[2 * 199 + 2].startswith("|   " * 199 + "|-- no") and lines[2 * 200 + 2].startswith(
+        "|   × 200 |-- no: x0 ≤ 201?"
+    )

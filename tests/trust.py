@@ -38,7 +38,14 @@ def run(command, **variables):
     print(f"$ {' '.join(f'{k}={v}' for k, v in variables.items())} {command}", flush=True)
     words = [sys.executable if word == "python" else word for word in command.split()]
     lines = []
-    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | variables) as process:
+    with subprocess.Popen(
+        words,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | variables,
+    ) as process:
         for line in process.stdout:
             print(line, end="", flush=True)
             lines.append(line)
@@ -49,14 +56,19 @@ def run(command, **variables):
 
 def fingerprints():
     "What the modules are now, so that a reader sees which have changed since."
-    modules = sorted(path for path in (ROOT / "kxbook").glob("*.py") if not path.name.startswith("_"))
+    modules = sorted(
+        path for path in (ROOT / "kxbook").glob("*.py") if not path.name.startswith("_")
+    )
     return {path.stem: hashlib.sha256(path.read_bytes()).hexdigest()[:12] for path in modules}
 
 
 def checks():
     text = run("python -m pytest -v tests/test_estimators.py -k scikit_learn_checks")
     names = re.findall(r"PASSED tests/test_estimators.py::test_scikit_learn_checks\[(\w+)\(", text)
-    return [{"estimator": name, "checks passed": names.count(name)} for name in dict.fromkeys(sorted(names))]
+    return [
+        {"estimator": name, "checks passed": names.count(name)}
+        for name in dict.fromkeys(sorted(names))
+    ]
 
 
 def claims():
@@ -64,25 +76,51 @@ def claims():
         path = Path(folder) / "claims.json"
         run(f"python tests/claims.py --outcome {path}")
         rows = json.loads(path.read_text(encoding="utf-8"))
-    books = {row["notebook"]: [other for other in rows if other["notebook"] == row["notebook"]] for row in rows}
-    return [{"chapter": name, "statements": len({r["id"] for r in some}), "changes": len(some), "noticed": sum(not r["why not"] for r in some)} for name, some in books.items()]
+    books = {
+        row["notebook"]: [other for other in rows if other["notebook"] == row["notebook"]]
+        for row in rows
+    }
+    return [
+        {
+            "chapter": name,
+            "statements": len({r["id"] for r in some}),
+            "changes": len(some),
+            "noticed": sum(not r["why not"] for r in some),
+        }
+        for name, some in books.items()
+    ]
 
 
 def certificates():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "certificates.json"
-        run(f"python tests/adversary.py --certificates 100000 --seed {date.today():%Y%m%d} --outcome {path}")
+        run(
+            f"python tests/adversary.py --certificates 100000 --seed {date.today():%Y%m%d} --outcome {path}"
+        )
         return json.loads(path.read_text(encoding="utf-8"))
 
 
 def properties():
-    text = run("python -m pytest --timeout=0 --hypothesis-show-statistics tests/test_properties.py", HYPOTHESIS_PROFILE="long")
-    tried = re.findall(r"(\d+) passing(?: examples)?, (\d+) failing(?: examples)?, (?:and )?\d+ invalid", text)
-    return [{"properties": len(tried), "examples": sum(int(good) for good, _ in tried), "failures": sum(int(bad) for _, bad in tried)}]
+    text = run(
+        "python -m pytest --timeout=0 --hypothesis-show-statistics tests/test_properties.py",
+        HYPOTHESIS_PROFILE="long",
+    )
+    tried = re.findall(
+        r"(\d+) passing(?: examples)?, (\d+) failing(?: examples)?, (?:and )?\d+ invalid", text
+    )
+    return [
+        {
+            "properties": len(tried),
+            "examples": sum(int(good) for good, _ in tried),
+            "failures": sum(int(bad) for _, bad in tried),
+        }
+    ]
 
 
 def fuzz():
-    text = run("python -m pytest --timeout=0 -v tests/test_fuzz.py -k changed_inputs", FUZZ=str(INPUTS))
+    text = run(
+        "python -m pytest --timeout=0 -v tests/test_fuzz.py -k changed_inputs", FUZZ=str(INPUTS)
+    )
     names = re.findall(r"PASSED tests/test_fuzz.py::test_changed_inputs\[(\w+)\]", text)
     return [{"reader": name, "inputs": INPUTS} for name in sorted(names)]
 
@@ -96,7 +134,9 @@ def strangers():
     "Tests were written for mutants that survived, so others are needed to judge them: a draw of today, whatever its share."
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mutants.json"
-        run(f"python tests/mutants.py --seed {date.today():%Y%m%d} --each 10 --least 0 --memory {path}")
+        run(
+            f"python tests/mutants.py --seed {date.today():%Y%m%d} --each 10 --least 0 --memory {path}"
+        )
         return outcome(path)
 
 
@@ -105,10 +145,20 @@ def outcome(memory):
     rows = []
     for module, found in json.loads(memory.read_text(encoding="utf-8")).items():
         tried = found["tried"].values()
-        missed = [{"change": one["change"], "why": reason(module, one["change"])} for one in tried if not one["by"]]
+        missed = [
+            {"change": one["change"], "why": reason(module, one["change"])}
+            for one in tried
+            if not one["by"]
+        ]
         spent = sum(one["seconds"] for one in tried) / 60  # of this run and those it goes on from
         late = sum("takes too long" in (one["by"] or "") for one in tried)
-        row = {"module": module, "possible changes": found["possible"], "made": len(tried), "noticed": len(tried) - len(missed), "of these by taking too long": late}
+        row = {
+            "module": module,
+            "possible changes": found["possible"],
+            "made": len(tried),
+            "noticed": len(tried) - len(missed),
+            "of these by taking too long": late,
+        }
         rows.append(row | {"not noticed": missed, "minutes": spent})
     return sorted(rows, key=lambda row: row["module"])
 
@@ -119,7 +169,14 @@ def coverage():
         path = Path(folder) / "coverage.json"
         run(f"python -m coverage json -q -o {path}")
         files = json.loads(path.read_text(encoding="utf-8"))["files"]
-    rows = [{"module": Path(name).stem, "lines": f["summary"]["num_statements"], "run": f["summary"]["covered_lines"]} for name, f in sorted(files.items())]
+    rows = [
+        {
+            "module": Path(name).stem,
+            "lines": f["summary"]["num_statements"],
+            "run": f["summary"]["covered_lines"],
+        }
+        for name, f in sorted(files.items())
+    ]
     return [row for row in rows if row["lines"]]
 
 
@@ -130,7 +187,20 @@ def matrix():
         return json.loads(path.read_text(encoding="utf-8"))
 
 
-PARTS = {part.__name__: part for part in (checks, claims, certificates, properties, fuzz, mutants, strangers, coverage, matrix)}
+PARTS = {
+    part.__name__: part
+    for part in (
+        checks,
+        claims,
+        certificates,
+        properties,
+        fuzz,
+        mutants,
+        strangers,
+        coverage,
+        matrix,
+    )
+}
 
 
 def main(names):
@@ -144,7 +214,14 @@ def main(names):
         minutes = sum(row.pop("minutes", 0) for row in rows) or (time.monotonic() - start) / 60
         results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         about = f"{os.cpu_count()} cores, Python {platform.python_version()}, hypothesis {version('hypothesis')}, scikit-learn {version('scikit-learn')}"
-        results[name] = {"date": date.today().isoformat(), "command": f"make trust ONLY={name}", "minutes": round(minutes, 1), "with": about, "code": fingerprints(), "rows": rows}
+        results[name] = {
+            "date": date.today().isoformat(),
+            "command": f"make trust ONLY={name}",
+            "minutes": round(minutes, 1),
+            "with": about,
+            "code": fingerprints(),
+            "rows": rows,
+        }
         path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         print(*rows, sep="\n", flush=True)
 
