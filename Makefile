@@ -1,45 +1,53 @@
-# make test       set up .venv (first time) and run every test: notebooks and tests/
-# make test-all   the same, and the slow cells
+# make test       set up .venv (first time) and run every notebook and every module's tests
+# make test-all   everything: slow cells, long profiles, every page of the book in a browser
+# make quick      what a change touches: its notebooks, their modules' tests, ledger, sync; since a commit: make quick SINCE=main
 # make coverage   every test, and the share of the package's lines that they run, which must be 95% or more
 # make test-matrix  the tests of the package with other Pythons, the oldest and the newest libraries
-# make trust      all that takes hours, with its counts, into tests/trust.json; one part: make trust ONLY=fuzz
+# make trust      all that takes hours, with its counts, into tools/trust.json; one part: make trust ONLY=fuzz
 # make book       render the book
 # make lab        JupyterLab on the notebooks; options: make lab LAB="--no-browser --allow-root"
 # make bench      measure speed, memory and quality beside others, into benchmarks/results.json; one suite: make bench ONLY=sums
 # make sync       export the notebooks into kxbook/ and clean them: after every edit
 # make format     ruff's format for code, one sentence a line for prose
+# make lint       what `make format` and the tests would complain about, in seconds
+# make hooks      git runs format and sync before a commit, and merges notebooks cell by cell
+# make dist       wheel and source archive, into dist/; see RELEASING.md
 # make picture    redraw the README's pictures from the README's examples; needs Chromium and its driver
 # make clean      remove all of it, for instance after the folder has moved
 
 PYTHON ?= python3
 BIN    := .venv/bin
+SINCE  ?= HEAD
 
-.PHONY: test test-all coverage test-matrix trust book lab bench sync format picture clean
+.PHONY: test test-all quick coverage test-matrix trust book lab bench sync format lint hooks dist picture clean
 test: .venv/ready
 	$(BIN)/python -m $(COVERED)pytest
 
 test-all: test
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m $(COVERED)pytest -m slow
+
+quick: .venv/ready
+	$(BIN)/python tools/quick.py $(SINCE)
 
 # Compiled functions cannot be watched, so the properties of their modules run once more without compilation.
 coverage: .venv/ready
 	$(BIN)/python -m coverage erase
-	$(MAKE) test COVERED="coverage run -m "
+	$(MAKE) test-all COVERED="coverage run -m "
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests/test_properties.py -k "imm or codes or sweep or growth or monotone or two_leaves"
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --show-missing --skip-covered --fail-under=95
 
 test-matrix: .venv/ready
-	$(BIN)/python tests/matrix.py
+	$(BIN)/python -m nox
 
 trust: .venv/ready
-	$(BIN)/python tests/trust.py $(ONLY)
+	$(BIN)/python tools/trust.py $(ONLY)
 
 # Nothing has changed: nothing to do but to say where the book is.
 book: _book/index.html
 	@$(BIN)/python -c 'from pathlib import Path; print("The book is at _book/index.html: open", Path("_book/index.html").resolve().as_uri())'
 
-_book/index.html: .venv/ready _quarto.yml index.md $(wildcard nbs/*.ipynb kxbook/*.py kxbook/datasets/* benchmarks/results.json tests/trust.json site/*.* site/matplotlibrc site/static/*)
+_book/index.html: .venv/ready _quarto.yml index.md $(wildcard nbs/*.ipynb kxbook/*.py kxbook/datasets/* benchmarks/results.json tools/trust.json site/*.* site/matplotlibrc site/static/*)
 	$(BIN)/python site/build.py
 
 lab: .venv/ready
@@ -55,6 +63,20 @@ format: .venv/ready
 	$(BIN)/python tools/prose.py
 	$(BIN)/ruff check --quiet --fix
 	$(BIN)/ruff format --quiet
+
+lint: .venv/ready
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/python tools/prose.py --check
+	$(BIN)/python -m mypy
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+
+hooks: .venv/ready
+	git config --local include.path ../.gitconfig
+	$(BIN)/pre-commit install
+
+dist: .venv/ready
+	$(BIN)/python tools/release.py $(TAG) $(REPOSITORY)
 
 picture: .venv/ready
 	$(BIN)/python tests/test_readme.py
@@ -74,4 +96,4 @@ picture: .venv/ready
 	@touch $@
 
 clean:
-	rm -rf .venv .matrix .coverage* .mutants.json _book .book build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .nox .coverage* .mutants.json _book .book build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

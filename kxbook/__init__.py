@@ -3,7 +3,7 @@
 from importlib import import_module as _import_module
 from pathlib import Path as _Path
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 # Where each public name is defined. Modules are imported on first use, so that `import kxbook` is quick.
 _HOME = {

@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import csv
 import io
+import logging
 import os
 import re
 import shlex
@@ -19,34 +20,21 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Bunch
 
 from .data import BENCHMARKS
 from .kernel import KERNELS
-from kxbook.report import (
-    METHODS,
-    MISSING,
-    NYSTROEM_FROM,
-    SCALES,
-    Explanation,
-    Feature,
-    explain_table,
-    from_document,
-    leaf_conditions,
-    report_html,
-    rules_text,
-    shown,
-    to_document,
-    to_python,
-    to_sql,
-    versions,
-)
-from .tree import Tree
+from .tree import Tree, shown
+
+if TYPE_CHECKING:  # loaded by the commands that need it: --help and mistakes do not wait for it
+    from sklearn.utils import Bunch
+
+    from kxbook.report import Explanation, Feature
 
 # %% auto #0
 __all__ = ['UserError', 'pieces', 'numbers', 'texts', 'Table', 'choose_columns', 'read_table', 'Outputs', 'check_outputs',
@@ -219,9 +207,6 @@ def pieces(
         raise UserError(f"{shown(path)} cannot be read as a table: {e}.") from None
 
 # %% ../nbs/19_cli.ipynb #a9924824
-_MISSING = set(MISSING)
-
-
 def numbers(
     values: Sequence[str] | NDArray,  # cells of a column
     decimal: str = ".",  # the sign before the decimals
@@ -239,8 +224,10 @@ def numbers(
         return np.array(values, dtype=float)
     except ValueError:
         pass
+    from kxbook.report import MISSING
+
     try:
-        return np.array([np.nan if v.strip().lower() in _MISSING else float(v) for v in values])
+        return np.array([np.nan if v.strip().lower() in MISSING else float(v) for v in values])
     except ValueError:
         return None
 
@@ -255,7 +242,9 @@ def texts(
             "" if v != v else whole(v) if v.is_integer() and abs(v) < 1e16 else repr(v)
             for v in values.tolist()
         ]
-    return ["" if v.strip().lower() in _MISSING else v for v in values]
+    from kxbook.report import MISSING
+
+    return ["" if v.strip().lower() in MISSING else v for v in values]
 
 # %% ../nbs/19_cli.ipynb #0bc443fd
 @dataclass
@@ -296,6 +285,8 @@ def _number_feature(name: str, x: NDArray, impute: str | None) -> tuple[list, li
             raise _missing_error(name, np.flatnonzero(missing))
         known = x[~missing]
         fill = float(np.median(known) if impute == "median" else np.mean(known))
+    from kxbook.report import Feature
+
     return [Feature(name, name, None, fill)], [np.where(missing, fill or 0.0, x)], ""
 
 # %% ../nbs/19_cli.ipynb #f3b81b18
@@ -318,6 +309,8 @@ def _text_features(name: str, column: list[str], args) -> tuple[list, list, str]
         raise _missing_error(name, np.flatnonzero([v == "" for v in column]))
     cells = np.array(column, dtype=object)
     values = [(cells == v).astype(float) for v in found]
+    from kxbook.report import Feature
+
     return [Feature(f"{name}: {v}", name, v) for v in found], values, "" if found else "empty"
 
 # %% ../nbs/19_cli.ipynb #5061e2a6
@@ -502,16 +495,20 @@ def _write(paths: dict[str, str], forms: dict[str, str]) -> None:
             print(forms[name], end="" if forms[name].endswith("\n") else "\n")
 
 # %% ../nbs/19_cli.ipynb #7012a587
-class _Teller:
-    "Messages on standard error, with the time that has passed."
+class _Teller(logging.Handler):
+    "Messages on standard error, with the time that has passed; those of the package too."
 
     def __init__(self, quiet: bool):
+        super().__init__()
         self.quiet, self.start = quiet, time.monotonic()
 
     def __call__(self, text: str) -> None:
         if not self.quiet:
             passed = f"[{time.monotonic() - self.start:6.1f} s]"
             print(passed, shown(text), file=sys.stderr, flush=True)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self(record.getMessage())
 
 # %% ../nbs/19_cli.ipynb #bee5b37b
 def _label_codes(values: list[str], name: str) -> tuple[NDArray, list[str] | None]:
@@ -540,6 +537,8 @@ def _forms(
     found: Explanation, table: Table, args, command: str, wanted: Iterable[str]
 ) -> dict[str, str]:
     "The explanation in each of the forms that are wanted."
+    from kxbook.report import report_html, rules_text, to_document, to_python
+
     what = found.tree, found.features, found.clusters
     truth = None if args.truth is None else (args.truth, table.kept[args.truth])
     source = "standard input" if args.data == "-" else os.path.basename(args.data)
@@ -557,6 +556,8 @@ def _forms(
 
 def _sql(found: Explanation, table: str) -> str:
     "The tree in SQL, in which not everything can be said."
+    from kxbook.report import to_sql
+
     try:
         return to_sql(found.tree, found.features, found.clusters, table)
     except ValueError as e:
@@ -582,14 +583,20 @@ _SETTINGS = "method kernel gamma scale leaves base cuts gram seed".split()
 
 def _explained(table: Table, args, tell: _Teller) -> Explanation:
     "The clusters of a table, explained as the user wants them to be."
+    from kxbook.report import explain_table
+
     given = {name: getattr(args, name) for name in _SETTINGS}
     if args.labels is not None:
         given["labels"], given["clusters"] = _label_codes(table.kept[args.labels], args.labels)
     given["verbose"] = int(sys.stderr.isatty() and not args.quiet)
+    log = logging.getLogger("kxbook")
+    log.addHandler(tell)
     try:
         found = explain_table(table.X, table.features, args.k, tell=tell, **given)
     except ValueError as e:
         raise UserError(str(e)) from None
+    finally:
+        log.removeHandler(tell)
     for note in found.notes:
         tell(f"note: {note}")
     found.notes[:0] = table.notes
@@ -659,6 +666,8 @@ def assign_piece(
 
 def _decided(tree: Tree, X: NDArray) -> tuple[NDArray, NDArray]:
     "The labels of rows with gaps, and where a gap decides: no leaf's conditions hold."
+    from kxbook.report import leaf_conditions
+
     labels, open_ = np.zeros(len(X), dtype=int), np.ones(len(X), dtype=bool)
     for node, kept in leaf_conditions(tree):
         holds = open_.copy()
@@ -709,6 +718,8 @@ def _assign(args, tree: Tree, features: list[Feature], clusters, file) -> int:
 
 def _read_tree(path: str) -> tuple[Tree, list[Feature], list[str] | None]:
     "Tree, features and names of clusters from a file."
+    from kxbook.report import from_document
+
     try:
         return from_document(Path(path).read_text(encoding="utf-8"))
     except OSError as e:
@@ -799,12 +810,12 @@ _OPTIONS["method"] = [
     (
         "--scale",
         "what is done to columns first; thresholds stay in your units",
-        {"choices": SCALES, "default": "auto"},
+        {"choices": ("auto", "standard", "minmax", "none"), "default": "auto"},
     ),
     (
         "--method",
         "how the tree is grown (default: exkmc, expand with --labels)",
-        {"choices": tuple(METHODS)},
+        {"choices": ("exkmc", "expand", "imm", "tree")},
     ),
     (
         "--base",
@@ -818,7 +829,7 @@ _OPTIONS["method"] = [
     ),
     (
         "--gram",
-        f"how the kernel is stored; auto approximates it beyond {NYSTROEM_FROM} rows",
+        "how the kernel is stored; auto approximates it beyond 10000 rows",
         {"choices": ("auto", "dense", "streamed", "nystroem"), "default": "auto"},
     ),
     ("--seed", "makes the result repeatable", {"type": int, "default": 0}),
@@ -868,7 +879,7 @@ def make_parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"kxbook {versions()['kxbook']}")
+    parser.add_argument("--version", action="version", version=f"kxbook {version('kxbook')}")
     commands = parser.add_subparsers(
         dest="what", required=True, metavar="explain | assign | example", parser_class=_Parser
     )

@@ -5,6 +5,7 @@
 # %% ../nbs/08_imm.ipynb #04d662ad
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
+from numba.core import event
 from numpy.typing import ArrayLike, NDArray
 
 from .gram import one_blas_thread
@@ -20,11 +22,38 @@ from .surrogate import axis_features, choose_surrogate
 from .tree import LEAF, Tree, build_tree
 
 # %% auto #0
-__all__ = ['SAMPLE', 'code_of', 'Column', 'sampled', 'divide_column', 'encode', 'count_bins', 'subtract', 'items_of', 'Step',
-           'imm', 'imm_from', 'kernel_imm', 'axis_shifts']
+__all__ = ['SAMPLE', 'compiled', 'code_of', 'Column', 'sampled', 'divide_column', 'encode', 'count_bins', 'subtract', 'items_of',
+           'Step', 'imm', 'imm_from', 'kernel_imm', 'axis_shifts']
+
+# %% ../nbs/08_imm.ipynb #783768b6
+class _Announce(event.Listener):
+    "Says, once, that functions of the package are being compiled."
+
+    said = False
+
+    def on_start(self, event: event.Event) -> None:
+        if not self.said and event.data["dispatcher"].py_func.__module__.startswith("kxbook."):
+            _Announce.said = True
+            logging.getLogger("kxbook").warning("compiling, once: this takes some seconds")
+
+    def on_end(self, event: event.Event) -> None:
+        pass
+
+
+event.register("numba:compile", _Announce())
+
+
+def compiled(
+    function: Callable,  # loops over arrays
+) -> Callable:
+    "The function, compiled when it is first called; on the disk for the next time, if it may."
+    try:
+        return njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # there is no folder that can be written to
+        return njit(nogil=True)(function)
 
 # %% ../nbs/08_imm.ipynb #dff0352d
-@njit(cache=True, nogil=True)
+@compiled
 def _codes(x, hi, low, scale, start, hit):
     "For each value, the number of upper ends below it; cell i of a grid begins at start[i]."
     codes, top = np.empty(len(x), np.int32), len(start) - 2.0
@@ -142,7 +171,7 @@ def encode(
     return column.given(*code_of(x, column.hi[:-1]))
 
 # %% ../nbs/08_imm.ipynb #dacdb82e
-@njit(cache=True, nogil=True)
+@compiled
 def _interval(column, peak, theta):
     "First and last code at which a unimodal column exceeds theta; (-1, -1) if none does."
     if column[peak] <= theta:
@@ -164,7 +193,7 @@ def _interval(column, peak, theta):
     return first, low
 
 # %% ../nbs/08_imm.ipynb #9d8754cf
-@njit(cache=True, nogil=True)
+@compiled
 def _fewest(code, label, count, Phi, mu, peaks, gaps, here, midpoints):
     "The best threshold: mistakes, margin, first, last, feature, theta, complement?"
     n, (r, m), k = len(code), Phi.shape, len(mu)
@@ -234,7 +263,7 @@ def _fewest(code, label, count, Phi, mu, peaks, gaps, here, midpoints):
     return best, margin, *found
 
 # %% ../nbs/08_imm.ipynb #bdf0200e
-@njit(cache=True, nogil=True)
+@compiled
 def count_bins(
     rows: NDArray,  # some items
     codes: NDArray,  # code of every item in a column
@@ -446,7 +475,7 @@ def _ends(column, a: int, b: int, feature: NDArray) -> tuple[float, float]:
     return (-np.inf if a == 0 else column.lo[a]), column.hi[b]
 
 # %% ../nbs/08_imm.ipynb #d5cbb5d3
-@njit(cache=True, nogil=True)
+@compiled
 def _feature_sums(Phi, code, label, count, k):
     "Sums over each cluster of features given on codes, (k, r), in twice the precision."
     sums, lost = np.zeros((k, len(Phi))), np.zeros((k, len(Phi)))

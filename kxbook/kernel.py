@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigvalsh
 
 # %% auto #0
 __all__ = ['KERNELS', 'lowest_eigenvalue', 'is_psd', 'Kernel', 'check_points', 'gaussian', 'laplace', 'distance', 'taylor',
@@ -27,6 +26,8 @@ def lowest_eigenvalue(
     "The lowest eigenvalue of a symmetric matrix."
     if not np.allclose(K, np.transpose(K)):
         raise ValueError("K must be symmetric: its lowest eigenvalue is asked for.")
+    from scipy.linalg import eigvalsh  # only here, so that the module loads quickly
+
     return float(eigvalsh(np.asarray(K, dtype=float), subset_by_index=[0, 0])[0])
 
 

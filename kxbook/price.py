@@ -39,7 +39,7 @@ from .tree import LEAF, Tree, build_tree
 __all__ = ['FAILURE', 'PROBED', 'SEED', 'PROBES', 'PASSES', 'EPS', 'RELAXED_UP_TO', 'TOLERANCE', 'BOUNDS', 'AXIS_UP_TO',
            'BEST_UP_TO', 'kernel_cost', 'price_of', 'normalised_price', 'feature_bound', 'spectral_bound',
            'relaxed_matrix', 'relaxed_bound', 'Line', 'Certificate', 'Allowance', 'feature_noise', 'sum_up',
-           'brought_note', 'landmark_note', 'Run', 'certify', 'optimal_cut', 'best_tree']
+           'brought_note', 'landmark_note', 'Run', 'certify', 'optimal_cut', 'GivenUp', 'best_tree']
 
 # %% ../nbs/11_price.ipynb #5bb75f39
 def _as_gram(K: ArrayLike | Gram) -> Gram:
@@ -1110,11 +1110,16 @@ def optimal_cut(
 BEST_UP_TO = (0, 3000, 3000, 200, 25)  # points for which the best tree of k leaves is searched
 
 
+class GivenUp(Exception):
+    "A search that would take more work than it was given."
+
+
 def best_tree(
     K: ArrayLike,  # (n, n) kernel matrix
     X: ArrayLike,  # (n, d) points
     k: int,  # number of leaves
     weights: ArrayLike | None = None,  # (n,) weights of the points; 1 by default
+    most: float = np.inf,  # how often the cuts of an axis may be looked through; then `GivenUp`
 ) -> Tree:
     "The interval tree with k leaves, each a cluster, of lowest kernel k-means cost."
     (K, X), w = _check_optimal(K, X), _weights(weights, len(X))
@@ -1126,6 +1131,7 @@ def best_tree(
     columns = [encode(x) for x in X.T]
     codes = np.column_stack([c.codes for c in columns])
     noise = 1e-12 * float(w @ np.abs(K.diagonal()))
+    work = 0
 
     def members(key: bytes) -> NDArray:
         return np.flatnonzero(np.frombuffer(key, dtype=bool))
@@ -1143,6 +1149,10 @@ def best_tree(
     @cache
     def search(key: bytes, j: int) -> tuple[float, tuple | None]:
         "Lowest cost with at most j leaves, and the cut, the sides and their numbers of leaves."
+        nonlocal work
+        work += len(columns)
+        if work > most:
+            raise GivenUp(f"The best tree takes more than {most:g} looks through an axis.")
         rows = members(key)
         part, v = K[np.ix_(rows, rows)], w[rows]
         one_leaf = float(v @ part.diagonal() - v @ part @ v / v.sum())

@@ -31,12 +31,12 @@ from .kernel import as_kernel, check_points
 from .price import Certificate, price_of
 from .search import KernelTree
 from .surrogate import choose_surrogate
-from .tree import Tree, _digits, build_tree, regions
+from .tree import Tree, _digits, build_tree, regions, shown
 
 # %% auto #0
 __all__ = ['PALETTE', 'MISSING', 'SCHEMA', 'NYSTROEM_FROM', 'METHODS', 'SCALES', 'POSITIVE', 'plain_number', 'in_units',
-           'Feature', 'as_features', 'shown', 'say', 'leaf_conditions', 'cluster_name', 'rules_text', 'tree_html',
-           'to_python', 'to_sql', 'to_document', 'from_document', 'shadow_tree', 'group_table', 'group_cost', 'prune',
+           'Feature', 'as_features', 'say', 'leaf_conditions', 'cluster_name', 'rules_text', 'tree_html', 'to_python',
+           'to_sql', 'to_document', 'from_document', 'shadow_tree', 'group_table', 'group_cost', 'prune',
            'cheapest_pruning', 'Step', 'leaf_series', 'scale_columns', 'Explanation', 'explain_table', 'page_data',
            'versions', 'report_html']
 
@@ -131,17 +131,6 @@ def as_features(
     if len(given) != d:
         raise ValueError(f"There must be {d} features, as many as the tree has. Got {len(given)}.")
     return [f if isinstance(f, Feature) else Feature(str(f), str(f)) for f in given]
-
-# %% ../nbs/17_report.ipynb #f79e515f
-def shown(
-    text: object,  # any text
-) -> str:
-    "The text with every character spelled out that cannot be seen."
-    kept = "\u200c\u200d"  # they join the letters of some scripts, and the parts of some emoji
-    return "".join(
-        c if c.isprintable() or c in kept else c.encode("unicode_escape").decode()
-        for c in str(text)
-    )
 
 # %% ../nbs/17_report.ipynb #317dbf2c
 def say(

@@ -5,6 +5,7 @@
 # %% ../nbs/13_search.ipynb #7c562e02
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
@@ -19,14 +20,15 @@ from .gram import StreamedGram, one_blas_thread, sq_dists
 from .grow import check_bins, grow
 from .imm import axis_shifts, encode
 from .kernel import Kernel
-from .price import best_tree, kernel_cost
+from .price import GivenUp, best_tree, kernel_cost
 from .surrogate import SURROGATES, axis_features
 from .sweep import quantise, sweep
 from .tree import LEAF, Tree, build_tree
 
 # %% auto #0
-__all__ = ['EXACT_FOR', 'MANY', 'MUCH', 'BUSHY', 'FEW', 'TOLL', 'DRAWS', 'Mover', 'spread', 'spread_tree', 'random_cuts',
-           'centre_features', 'pull_back', 'nearest_tree', 'Search', 'starts', 'best_found', 'KernelTree']
+__all__ = ['EXACT_FOR', 'EXACT_WORK', 'MANY', 'MUCH', 'BUSHY', 'FEW', 'TOLL', 'DRAWS', 'Mover', 'spread', 'spread_tree',
+           'random_cuts', 'centre_features', 'pull_back', 'nearest_tree', 'Search', 'starts', 'best_found',
+           'KernelTree']
 
 # %% ../nbs/13_search.ipynb #dbb2740c
 def _distances(gram, labels: NDArray, total: NDArray, k: int, old: NDArray | None) -> NDArray:
@@ -461,7 +463,8 @@ def nearest_tree(
     return _freeze(root, columns)
 
 # %% ../nbs/13_search.ipynb #1ad5e7de
-EXACT_FOR = (0, 0, 1000, 150)  # points for which the best tree of k leaves is among the starts
+EXACT_FOR = (0, 0, 1000, 150)  # points for which the best tree of k leaves is looked for
+EXACT_WORK = 15_000  # and how often the cuts of an axis are looked through before it is given up
 MANY = 20_000  # points beyond which starts are grown in bins, and only the best is improved
 MUCH = 10**8  # the same, for points times axes times clusters squared; ten times that, times
 # leaves, is where only the best four starts are improved, and no tree is pruned and regrown
@@ -679,10 +682,11 @@ def best_found(
     free &= k <= search.max_leaves <= k + 1  # with more leaves it is no longer worth the time
     if exact and free and k < len(EXACT_FOR) and n <= EXACT_FOR[k]:
         K = search.gram.times(np.eye(n))
-        trees.append(best_tree(K, search.X, k, search.total))
-        if search.max_leaves > k:
-            table = search.reference.D * search.total[:, None]
-            trees.append(search.grow(table, trees[-1]))
+        with contextlib.suppress(GivenUp):
+            trees.append(best_tree(K, search.X, k, search.total, EXACT_WORK))
+            if search.max_leaves > k:
+                table = search.reference.D * search.total[:, None]
+                trees.append(search.grow(table, trees[-1]))
     values = search.costs(trees)
     order = sorted(range(len(trees)), key=lambda i: values[i])
     found = list(zip(trees, values))

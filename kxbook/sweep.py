@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
+
+from .imm import compiled
 
 # %% auto #0
 __all__ = ['brute_cut', 'sweep_spec', 'sweep', 'cost_unit', 'quantise', 'group_sums', 'bin_sums']
@@ -46,7 +47,7 @@ def sweep_spec(
     return best
 
 # %% ../nbs/09_sweep.ipynb #c5d772df
-@njit(cache=True, nogil=True)
+@compiled
 def sweep(
     G: NDArray,  # (m, k) cost of each distinct value in each cluster, int64
     threshold: bool,  # only intervals from the first value on
@@ -100,7 +101,7 @@ def quantise(
     return np.rint(table, out=table).astype(np.int64), unit
 
 # %% ../nbs/09_sweep.ipynb #7d87a7c1
-@njit(cache=True, nogil=True)
+@compiled
 def group_sums(
     order: NDArray,  # (n,) some points, sorted by their codes
     codes: NDArray,  # code of every point
@@ -121,7 +122,7 @@ def group_sums(
     return G, found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def bin_sums(
     rows: NDArray,  # (n,) some points
     codes: NDArray,  # (N, d) codes of every point

@@ -10,15 +10,18 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from .kernel import check_points
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 # %% auto #0
-__all__ = ['LEAF', 'Cut', 'Tree', 'build_tree', 'regions', 'Rule']
+__all__ = ['LEAF', 'Cut', 'Tree', 'build_tree', 'regions', 'shown', 'Rule']
 
 # %% ../nbs/06_tree.ipynb #5f53d267
 @dataclass(frozen=True)
@@ -212,6 +215,8 @@ def _decision_path(tree: Tree, ends: NDArray) -> csr_array:
     starts = np.r_[0, np.cumsum([len(path) for path in paths])]
     columns = np.array([node for path in paths for node in path])
     shape = len(used), len(tree.left)
+    from scipy.sparse import csr_array  # only here, so that the module loads quickly
+
     return csr_array((np.ones(len(columns)), columns, starts), shape=shape)[which]
 
 
@@ -351,6 +356,17 @@ def _lower(piece: tuple) -> float:
 def _upper(piece: tuple) -> float:
     return piece[1][0]
 
+# %% ../nbs/06_tree.ipynb #f79e515f
+def shown(
+    text: object,  # any text
+) -> str:
+    "The text with every character spelled out that cannot be seen."
+    kept = "\u200c\u200d"  # they join the letters of some scripts, and the parts of some emoji
+    return "".join(
+        c if c.isprintable() or c in kept else c.encode("unicode_escape").decode()
+        for c in str(text)
+    )
+
 # %% ../nbs/06_tree.ipynb #7b18f362
 def _digits(values: Sequence[float]) -> list[str]:
     "Numbers as the shortest text that means exactly them."
@@ -364,15 +380,15 @@ def _words(name: str, pieces: list) -> str:
     "A union of intervals as a condition on `name`."
     more, pieces = len(pieces) - _MANY, pieces[:_MANY]
     finite = sorted({float(v) for piece in pieces for v, _ in piece if np.isfinite(v)})
-    shown, said = dict(zip(finite, _digits(finite))), []
+    digits, said = dict(zip(finite, _digits(finite))), []
     for (lo, closed_lo), (hi, closed_hi) in pieces:
         if lo == hi:
-            said.append(f"{name} = {shown[lo]}")
+            said.append(f"{name} = {digits[lo]}")
             continue
-        below = f"{shown[lo]} {'≤' if closed_lo else '<'} " if np.isfinite(lo) else ""
-        above = f" {'≤' if closed_hi else '<'} {shown[hi]}" if np.isfinite(hi) else ""
+        below = f"{digits[lo]} {'≤' if closed_lo else '<'} " if np.isfinite(lo) else ""
+        above = f" {'≤' if closed_hi else '<'} {digits[hi]}" if np.isfinite(hi) else ""
         if below and not above:
-            said.append(f"{name} {'≥' if closed_lo else '>'} {shown[lo]}")
+            said.append(f"{name} {'≥' if closed_lo else '>'} {digits[lo]}")
         else:
             said.append(f"{below}{name}{above}" if above else f"{name}: any")
     if more > 0:
@@ -396,7 +412,7 @@ def _name(tree: Tree, axis: int, feature_names: Sequence[str] | None) -> str:
         raise ValueError(
             f"feature_names must contain {tree.n_features} elements, got {len(feature_names)}."
         )
-    return f"x{axis}" if feature_names is None else str(feature_names[axis])
+    return f"x{axis}" if feature_names is None else shown(feature_names[axis])
 
 # %% ../nbs/06_tree.ipynb #ea7b714d
 _DEEP = 200  # levels that are drawn; below them, bars would take more room than the tree

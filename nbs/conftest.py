@@ -1,25 +1,25 @@
 """Every notebook is a test: it runs from top to bottom in a process of its own, by nbdev's rules.
 
-Cells marked `#| eval: false` never run; those marked `#| slow` run in a second test of the notebook, which has the marker
-`slow` and is left out unless asked for (`pytest -m slow`, `make test-all`).
+Cells marked `#| eval: false` never run. Those marked `#| slow` run in `make test-all` (`pytest -m ""`) only; a notebook that has some is there a second test, with
+the marker `slow`, which runs all of it.
 """
 
+import multiprocessing
 import os
 import re
-import subprocess
-import sys
+import tempfile
 from pathlib import Path
 
-import pytest
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # a process for each core
+    os.environ.setdefault(name, "1")
 
-RUN = """
-import sys
-from pathlib import Path
-from nbdev.test import test_nb
-passed, seconds = test_nb(Path(sys.argv[1]), skip_flags=sys.argv[2:])
-if passed and seconds: print("every cell ran")
-sys.exit(not passed)
-"""
+import pytest  # noqa: E402
+from run_notebook import DONE, LOADED, run  # noqa: E402
+
+os.environ["MPLBACKEND"] = "agg"
+METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+PROCESSES = multiprocessing.get_context(METHOD)
+PROCESSES.set_forkserver_preload(LOADED)
 
 
 def pytest_collect_file(file_path: Path, parent):
@@ -42,12 +42,17 @@ class Run(pytest.Item):
         self.skip = skip
 
     def runtest(self):
-        command = [sys.executable, "-c", RUN, str(self.path), *self.skip]
-        done = subprocess.run(
-            command, capture_output=True, text=True, env=os.environ | {"MPLBACKEND": "agg"}
-        )
-        if done.returncode or "every cell ran" not in done.stdout:
-            raise NotebookFailed(self.summary(done.stderr + done.stdout))
+        with tempfile.TemporaryDirectory() as folder:
+            output = Path(folder) / "output"
+            process = PROCESSES.Process(target=run, args=(str(self.path), self.skip, str(output)))
+            process.start()
+            try:
+                process.join()
+            finally:
+                process.kill()
+            text = output.read_text(encoding="utf-8") if output.exists() else ""
+        if process.exitcode or DONE not in text:
+            raise NotebookFailed(self.summary(text))
         if "nbdev_export(" in self.path.read_text(encoding="utf-8"):
             raise NotebookFailed(
                 f"{self.path.name}: nbdev passes over a cell that contains nbdev_export(; use `make sync`"
@@ -61,14 +66,13 @@ class Run(pytest.Item):
             return f"{self.path.name} did not run to its end.\n{text}"
         line = re.findall(r'File "<ipython-input[^"]*", line (\d+), in <module>', frames[0])
         error = frames[0].strip().splitlines()[-1]
-        return f"{self.path.name}, cell {cell[1]}, line {line[0] if line else '?'}: {error}\n\n{frames[0].rstrip()}"
+        where = f"{self.path.name}, cell {cell[1]}, line {line[0] if line else '?'}"
+        return f"{where}: {error}\n\n{frames[0].rstrip()}"
 
     def repr_failure(self, excinfo):
-        return (
-            str(excinfo.value)
-            if isinstance(excinfo.value, NotebookFailed)
-            else super().repr_failure(excinfo)
-        )
+        if isinstance(excinfo.value, NotebookFailed):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
 
     def reportinfo(self):
         return self.path, None, self.path.name

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
@@ -107,15 +107,19 @@ def fingerprint(nb, name, root):
         ]
     if any("read_ledger" in c["source"] for _, c in cells):  # these read the other notebooks
         paths += (root / "nbs").glob("[0-9]*.ipynb")
-    counted = [root / "benchmarks" / "results.json", root / "tests" / "trust.json"]
+    counted = [root / "benchmarks" / "results.json", root / "tools" / "trust.json"]
     paths += [
         path
         for path in counted
         if path.exists() and any(path.name in c["source"] for _, c in cells)
     ]
+    if any(
+        "fingerprints()" in c["source"] for _, c in cells
+    ):  # these say which modules have changed
+        paths += [*(root / "kxbook").glob("*.py"), root / "tools" / "trust.py"]
     parts = [platform.python_version(), *(f"{name} {version(name)}" for name in LIBRARIES)]
     parts += [[c["source"], c["metadata"].get("tags", [])] for _, c in cells]
-    parts += [*sorted(seen.items()), *(p.read_text(encoding="utf-8") for p in sorted(paths))]
+    parts += [*sorted(seen.items()), *(p.read_text(encoding="utf-8") for p in sorted(set(paths)))]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -147,11 +151,13 @@ def execute(nb, name, folder):
 
 
 def run(nb, name, root, work):
-    "The notebook with its outputs, from the cache if nothing that they depend on has changed; and the file they are kept in."
-    cached = work / "outputs" / f"{fingerprint(nb, name, root)}.json"
+    "The notebook with its outputs, from the cache if nothing that they depend on has changed; the file they are kept in; and the seconds it ran."
+    cached, seconds = work / "outputs" / f"{fingerprint(nb, name, root)}.json", 0.0
     if not cached.exists():
         print(f"  running {name}", flush=True)
+        start = time.monotonic()
         outputs = execute(copy.deepcopy(nb), name, (root / name).parent)
+        seconds = time.monotonic() - start
         cached.parent.mkdir(parents=True, exist_ok=True)
         temporary = cached.with_suffix(f".{os.getpid()}")
         temporary.write_text(json.dumps(outputs), encoding="utf-8")
@@ -162,7 +168,30 @@ def run(nb, name, root, work):
     nb.metadata = nbformat.from_dict(
         {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
     )
-    return nb, cached
+    return nb, cached, seconds
+
+
+def run_all(notebooks, order, root, work):
+    """Run as many notebooks at a time as there are cores, in a given order; what they took is printed.
+
+    Each runs in a kernel of its own, which ends with this process. What has run is kept: an interrupted build goes on where it was.
+    """
+
+    pool = ThreadPoolExecutor(os.cpu_count())
+    try:
+        done = dict(
+            zip(order, pool.map(lambda path: run(notebooks[path], path, root, work), order))
+        )
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    times = sorted(
+        ((seconds, path) for path, (*_, seconds) in done.items() if seconds), reverse=True
+    )
+    for seconds, path in times:
+        print(f"  {seconds:6.1f} s  {path}")
+    for forgotten in set((work / "outputs").glob("*")) - {cached for _, cached, _ in done.values()}:
+        forgotten.unlink()
+    return {path: nb for path, (nb, *_) in done.items()}
 
 
 def write(path, text):
@@ -223,16 +252,9 @@ def stage(root, work):
     bibliography = (root / config["bibliography"]).read_text(encoding="utf-8")
     names.check(set(re.findall(r"^@\w+\{([^,\s]+),", bibliography, re.M)))
 
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        done = pool.map(
-            run, notebooks.values(), notebooks, [root] * len(notebooks), [work] * len(notebooks)
-        )
-        used = set()
-        for path, (nb, cached) in zip(notebooks, done):
-            pages[path] = nbformat.writes(nb)
-            used.add(cached)
-    for forgotten in set((work / "outputs").glob("*")) - used:
-        forgotten.unlink()
+    longest_first = sorted(notebooks, key=lambda path: -texts[path].count("#| slow"))
+    done = run_all(notebooks, longest_first, root, work)
+    pages |= {path: nbformat.writes(nb) for path, nb in done.items()}
     modules = [m for m in modules if m]
     pages |= {f"api/{m}.md": reference.page(m) for m in modules}
     pages["references.md"] = "# References\n\n```{bibliography}\n```\n"
@@ -271,6 +293,8 @@ def sphinx(config, root, work):
         "sphinx",
         "-b",
         "html",
+        "-j",
+        "auto",
         "-W",
         "--keep-going",
         "-n",
@@ -328,11 +352,13 @@ def build(root, work, target):
         "IPYTHONDIR": str(work / "ipython"),
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
     }
+    # a notebook for each core: more threads would only wait for each other
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     profile = work / "ipython" / "profile_default"
     profile.mkdir(parents=True, exist_ok=True)
     shutil.copy(SITE / "ipython_kernel_config.py", profile)
-    with (work / "lock").open("w") as lock:  # one build at a time
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with (work / "lock").open("w") as lock:  # one build at a time; no child inherits such a lock
+        fcntl.lockf(lock, fcntl.LOCK_EX)
         config, notebooks = stage(root, work)
         sphinx(config, root, work)
         publish(root, notebooks, work, target)
@@ -340,11 +366,17 @@ def build(root, work, target):
 
 
 if __name__ == "__main__":
-    root, start = SITE.parent, time.time()
+    root, start, said = SITE.parent, time.time(), ""
     try:
         page = build(root, root / ".book", root / "_book")
+        os.utime(page, (start, start))  # whatever was edited since then is not in it
+        print(f"  {time.time() - start:6.1f} s  in all", flush=True)
     except BookError as e:
-        sys.exit("The book was not built.\n" + re.sub(r"\x1b\[[0-9;]*m", "", str(e)))
+        said = "The book was not built.\n" + re.sub(r"\x1b\[[0-9;]*m", "", str(e))
     except KeyboardInterrupt:
-        sys.exit("Interrupted; the book is as it was. Run `make book` again.")
-    os.utime(page, (start, start))  # whatever was edited since then is not in it
+        said = (
+            "Interrupted; the book is as it was, and what has run is kept. Run `make book` again."
+        )
+    if said:
+        print(said, file=sys.stderr, flush=True)
+        os._exit(1)  # without waiting for the notebooks that are still running

@@ -195,6 +195,11 @@ def finish_page(app, pagename, templatename, context, doctree):
     )
 
 
+def allow_parallel(app, config):
+    "The extension that numbers chapters through all parts only reads what others have written; it does not say so."
+    app.extensions["sphinx_multitoc_numbering"].parallel_read_safe = True
+
+
 def setup(app):
     app.add_domain(BookDomain)
     app.add_directive("statement", Statement)
@@ -205,6 +210,7 @@ def setup(app):
         app.add_enumerable_node(
             node, prefix, lambda node: node["title"], html=(visit_statement, depart_statement)
         )
+    app.connect("config-inited", allow_parallel)
     app.connect("html-page-context", finish_page)
     app.connect("build-finished", write_previews)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,9 +10,12 @@ import tempfile
 from contextlib import contextmanager
 from importlib.metadata import files
 
-import pytest
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # a process for each core
+    os.environ.setdefault(name, "1")
+
+import pytest  # noqa: E402
+from selenium import webdriver  # noqa: E402
+from selenium.webdriver.chrome.service import Service  # noqa: E402
 
 BINARY, DRIVER = (
     shutil.which("chromium") or shutil.which("google-chrome"),

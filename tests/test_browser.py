@@ -42,7 +42,15 @@ def obstacle():
 OBSTACLE = obstacle()
 REQUIRED = os.environ.get("KXBOOK_BROWSER") == "required"
 pytestmark = pytest.mark.skipif(bool(OBSTACLE) and not REQUIRED, reason=OBSTACLE or "-")
-each_page = pytest.mark.parametrize("page", PAGES)  # small tests, which processes can share
+SOME = (
+    "index.html",
+    "nbs/08_imm.html",
+    "nbs/98_blueprint.html",
+    "api/kernel.html",
+)  # in every run of the tests
+each_page = pytest.mark.parametrize(
+    "page", [pytest.param(p, marks=() if p in SOME else pytest.mark.slow) for p in PAGES]
+)  # small tests, which processes can share
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +121,7 @@ def test_reference_across_chapters_leads_to_its_statement(browser):
     assert 0 <= top < 900
 
 
+@pytest.mark.slow
 def test_every_link_within_the_book_has_a_target(browser):
     anchors, links = {}, []
     for page in PAGES:

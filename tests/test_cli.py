@@ -460,7 +460,7 @@ def test_internal_errors_have_their_own_code(iris, tmp_path, capsys, monkeypatch
     def broken(*args, **options):
         raise RuntimeError("unforeseen \x1b[2J")
 
-    monkeypatch.setattr(cli, "explain_table", broken)
+    monkeypatch.setattr("kxbook.report.explain_table", broken)
     assert main(["explain", iris, "-k", "3", "-o", str(tmp_path / "r.html")]) == 1
     err = capsys.readouterr().err
     assert (

@@ -1,5 +1,6 @@
 """The runner of notebooks itself: what fails is named, what should not run does not."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,8 @@ def run(tmp_path):
     "Run pytest on a folder with one notebook of the given cells."
     shutil.copy(ROOT / "nbs" / "conftest.py", tmp_path)
     shutil.copy(ROOT / "settings.ini", tmp_path)
+
+    env = os.environ | {"PYTHONPATH": str(ROOT / "tools")}
 
     def run(*cells, mark="not slow", front="# A chapter"):
         first = (
@@ -37,7 +40,7 @@ def run(tmp_path):
             mark,
             str(tmp_path),
         ]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env)
         return done.returncode, done.stdout
 
     return run

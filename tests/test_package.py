@@ -1,6 +1,7 @@
 """The package as others install it: light to import, complete as a wheel, honest about what it needs."""
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -20,9 +21,9 @@ IMPORT_NAME = {"scikit-learn": "sklearn"}
 
 
 def python(code, *args, **kwargs):
-    return subprocess.run(
-        [sys.executable, "-c", code, *args], capture_output=True, text=True, check=True, **kwargs
-    ).stdout
+    command = [sys.executable, "-c", code, *args]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "check": True}
+    return subprocess.run(command, **options | kwargs).stdout
 
 
 def test_import_loads_nothing_heavy():
@@ -110,3 +111,59 @@ def test_wheel_works_alone(tmp_path):
 def test_one_version():
     settings = (ROOT / "settings.ini").read_text()
     assert re.search(r"^version = (.*)$", settings, re.M)[1] == kxbook.__version__
+    assert PROJECT["dynamic"] == ["version"]
+
+
+def test_help_and_version_load_nothing_heavy():
+    for words in (
+        ["--version"],
+        ["--help"],
+        ["explain", "--help"],
+        ["explain", "--no-such-option"],
+    ):
+        code = "import sys; from kxbook.cli import main; main(sys.argv[1:]); print(*{m.split('.')[0] for m in sys.modules})"
+        loaded = python(code, *words, stderr=subprocess.DEVNULL).split()
+        assert not {"scipy", "sklearn", "numba", "matplotlib", "pandas"} & set(loaded)
+
+
+FIT = """
+import sys
+import numpy as np
+from kxbook import KernelExKMC, imm
+from kxbook.data import load_flame
+X, _ = load_flame(return_X_y=True)
+print(imm.__file__, KernelExKMC(2, max_leaves=4, random_state=0).fit(X).n_leaves_, imm._interval._cache.__class__.__name__)
+"""
+
+
+def test_import_and_fit_where_nothing_can_be_written(tmp_path):
+    "Not even by root: a file stands where each folder would be."
+    shutil.copytree(
+        ROOT / "kxbook", tmp_path / "kxbook", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    (tmp_path / "kxbook" / "__pycache__").write_text("no folder")
+    (tmp_path / "home").write_text("no folder")
+    home = {
+        name: str(tmp_path / "home" / "x")
+        for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "USERPROFILE")
+    }
+    env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | home
+    done = subprocess.run(
+        [sys.executable, "-c", FIT], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    where, leaves, cache = done.stdout.split()
+    assert Path(where).is_relative_to(tmp_path) and leaves == "4" and cache == "NullCache"
+    assert done.stderr.count("compiling, once") == 1
+
+
+def test_compiling_is_announced_once_and_only_once(tmp_path):
+    "The first process compiles and says so, the second reads what the first has kept."
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", FIT], env=env, capture_output=True, text=True, check=True
+        ).stderr
+        for _ in range(2)
+    ]
+    assert said[0].count("compiling, once") == 1 and "compiling" not in said[1]

@@ -1,6 +1,6 @@
 """What must hold for any data: ties, copies, denormal numbers, large offsets, scales from 1e-150 to 1e150, columns that hardly vary.
 
-Quick: as part of `make test`. Long, at least 10^5 examples in all: `HYPOTHESIS_PROFILE=long .venv/bin/python -m pytest -n 2 tests/test_properties.py`.
+Quick: as part of `make test`. Long, at least 10^5 examples in all: `HYPOTHESIS_PROFILE=long .venv/bin/python -m pytest tests/test_properties.py`.
 """
 
 import itertools

@@ -65,6 +65,7 @@ def test_commands_make_the_report_that_is_shown(tmp_path):
     assert README.index("site/readme-report.png") < README.index("## ")  # on the first screen
 
 
+@pytest.mark.slow
 def test_report_can_be_drawn(browser, tmp_path):
     from matplotlib.image import imread
 

@@ -39,7 +39,9 @@ def data(seed):
 
 
 @pytest.mark.parametrize("cuts", ["interval", "threshold"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(s, marks=pytest.mark.slow) for s in range(2, 6))]
+)
 def test_never_worse_than_its_rivals(cuts, seed):
     X, labels = data(seed)
     for leaves in (3, 4, 6, 9):

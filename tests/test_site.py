@@ -3,15 +3,13 @@
 import json
 import os
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import build
 import nbformat
 import pytest
 import quarto
+from nbdev.cli import nbdev_filter
 from quarto import BookError, Names, markdown
 
 ROOT = Path(__file__).parent.parent
@@ -222,6 +220,7 @@ def test_a_book_is_built_and_a_bad_one_does_not_replace_it(book, tmp_path):
     assert {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()} == before
 
 
+@pytest.mark.slow
 def test_the_same_book_again_is_the_same_and_a_removed_chapter_is_gone(book, tmp_path):
     def pages():
         found = {
@@ -249,11 +248,30 @@ def test_a_markdown_cell_more_does_not_move_the_outputs(tmp_path):
     code = nbformat.v4.new_code_cell("print('out')")
     for cells in ([code], [nbformat.v4.new_markdown_cell("Words."), code]):
         (tmp_path / "nbs").mkdir(exist_ok=True)
-        nb, cached = build.run(
+        nb, cached, seconds = build.run(
             nbformat.v4.new_notebook(cells=cells), "nbs/1_one.ipynb", tmp_path, tmp_path
         )
+        assert (seconds > 0) == (cells[0] is code)  # the second time nothing runs
         assert nb.cells[-1].outputs[0].text == "out\n"
     assert len(list((tmp_path / "outputs").iterdir())) == 1
+
+
+def test_an_interrupted_build_goes_on_where_it_was(tmp_path, capsys):
+    def notebooks(second):
+        made = {"1": "print('one')", "2": second}
+        cells = {name: [nbformat.v4.new_code_cell(source)] for name, source in made.items()}
+        return {f"nbs/{name}.ipynb": nbformat.v4.new_notebook(cells=c) for name, c in cells.items()}
+
+    (tmp_path / "nbs").mkdir()
+    order = ["nbs/1.ipynb", "nbs/2.ipynb"]
+    with pytest.raises(BookError, match="2.ipynb, cell 1"):
+        build.run_all(notebooks("1 / 0"), order, tmp_path, tmp_path)
+    capsys.readouterr()
+    done = build.run_all(notebooks("print('two')"), order, tmp_path, tmp_path)
+    assert list(done) == order and done[order[1]].cells[0].outputs[0].text == "two\n"
+    said = capsys.readouterr().out
+    assert "running nbs/2.ipynb" in said and "running nbs/1.ipynb" not in said
+    assert re.search(r"\d\.\d s  nbs/2\.ipynb", said)
 
 
 def test_outputs_are_kept_until_something_they_depend_on_changes(tmp_path):
@@ -297,15 +315,11 @@ def test_an_interrupted_publication_is_repaired(book, tmp_path):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "nbs").glob("[0-9]*.ipynb")), ids=lambda p: p.name)
-def test_quarto_sees_what_sphinx_sees(path):
+def test_quarto_sees_what_sphinx_sees(path, monkeypatch):
     "The filter that Quarto runs over each notebook drops hidden cells and nothing else, as our translation does."
     text = path.read_text(encoding="utf-8")
-    command = shutil.which(
-        "nbdev_filter", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    )
-    done = subprocess.run(
-        [command], input=text, capture_output=True, text=True, check=True, cwd=ROOT / "nbs"
-    )
+    monkeypatch.chdir(ROOT / "nbs")
+    filtered = nbdev_filter(text, printit=False)
 
     def shown(notebook):
         sources = ["".join(c["source"]) for c in json.loads(notebook)["cells"]]
@@ -315,9 +329,9 @@ def test_quarto_sees_what_sphinx_sees(path):
             if not s.startswith("#| hide")
         ]
 
-    assert shown(done.stdout) == shown(text)
+    assert shown(filtered) == shown(text)
     assert not [
-        c for c in json.loads(done.stdout)["cells"] if "".join(c["source"]).startswith("#| hide")
+        c for c in json.loads(filtered)["cells"] if "".join(c["source"]).startswith("#| hide")
     ]
     nb = nbformat.reads(text, 4)
     quarto.notebook(nb, path.name, Names())

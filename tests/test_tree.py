@@ -246,7 +246,12 @@ def chain(kind, n=20_000):
     return Tree(axis, lo, hi, left, right, np.arange(m) % 3, 2)
 
 
-@pytest.mark.parametrize("kind", ["inside", "beside", "holes"])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "kind", ["inside", pytest.param("beside", marks=SLOW), pytest.param("holes", marks=SLOW)]
+)
 def test_a_deep_tree_is_shown_in_time(kind):
     "What is shown grows with the tree, not with its depth times its nodes."
     tree, n = Tree.from_json(chain(kind).to_json()), 20_000

@@ -1,6 +1,6 @@
 """Tries to make a certificate say something false: small problems whose optimum is known by enumeration, changed again and again towards where the bounds are tight.
 
-    .venv/bin/python tests/adversary.py --certificates 100000 [--seed 0] [--jobs 2]
+    .venv/bin/python tools/adversary.py --certificates 100000 [--seed 0] [--jobs 2]
 
 A problem is a handful of points, a kernel, a way to store it, a tree. The truth is computed with more digits than the certificate has, in a form in which nothing cancels (squared distances of features, not kernel values), over all partitions.
 What a certificate says in numbers and in words must then be true, up to its `tolerance`. Each problem is changed some times, and a change is kept if it brings lower_bound / optimum, or the price / price_upper, closer to 1 or beyond.

@@ -14,11 +14,13 @@ The counts go to trust.json with date, command, machine and a fingerprint of eve
 fail is not recorded.
 """
 
+import ast
 import hashlib
 import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -36,7 +38,7 @@ INPUTS = 150_000  # for each of the seven readers
 def run(command, **variables):
     "What the command prints, which is shown too; it must succeed. `python` is the one that runs this."
     print(f"$ {' '.join(f'{k}={v}' for k, v in variables.items())} {command}", flush=True)
-    words = [sys.executable if word == "python" else word for word in command.split()]
+    words = [sys.executable if word == "python" else word for word in shlex.split(command)]
     lines = []
     with subprocess.Popen(
         words,
@@ -54,16 +56,29 @@ def run(command, **variables):
     return "".join(lines)
 
 
+def shape(node):
+    "A syntax tree as lists, which neither comments nor formatting change."
+    if isinstance(node, ast.AST):
+        fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
+        return [type(node).__name__, *((name, shape(value)) for name, value in fields)]
+    return [shape(part) for part in node] if isinstance(node, list) else repr(node)
+
+
+def fingerprint(source):
+    "A few letters that change with what a module does."
+    return hashlib.sha256(json.dumps(shape(ast.parse(source))).encode()).hexdigest()[:12]
+
+
 def fingerprints():
     "What the modules are now, so that a reader sees which have changed since."
-    modules = sorted(
-        path for path in (ROOT / "kxbook").glob("*.py") if not path.name.startswith("_")
+    paths = sorted(
+        path for path in (ROOT / "kxbook").rglob("*.py") if not path.name.startswith("_")
     )
-    return {path.stem: hashlib.sha256(path.read_bytes()).hexdigest()[:12] for path in modules}
+    return {path.stem: fingerprint(path.read_text(encoding="utf-8")) for path in paths}
 
 
 def checks():
-    text = run("python -m pytest -v tests/test_estimators.py -k scikit_learn_checks")
+    text = run("python -m pytest -m '' -v tests/test_estimators.py -k scikit_learn_checks")
     names = re.findall(r"PASSED tests/test_estimators.py::test_scikit_learn_checks\[(\w+)\(", text)
     return [
         {"estimator": name, "checks passed": names.count(name)}
@@ -74,7 +89,7 @@ def checks():
 def claims():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "claims.json"
-        run(f"python tests/claims.py --outcome {path}")
+        run(f"python tools/claims.py --outcome {path}")
         rows = json.loads(path.read_text(encoding="utf-8"))
     books = {
         row["notebook"]: [other for other in rows if other["notebook"] == row["notebook"]]
@@ -95,14 +110,14 @@ def certificates():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "certificates.json"
         run(
-            f"python tests/adversary.py --certificates 100000 --seed {date.today():%Y%m%d} --outcome {path}"
+            f"python tools/adversary.py --certificates 100000 --seed {date.today():%Y%m%d} --outcome {path}"
         )
         return json.loads(path.read_text(encoding="utf-8"))
 
 
 def properties():
     text = run(
-        "python -m pytest --timeout=0 --hypothesis-show-statistics tests/test_properties.py",
+        "python -m pytest -m '' --timeout=0 --hypothesis-show-statistics tests/test_properties.py",
         HYPOTHESIS_PROFILE="long",
     )
     tried = re.findall(
@@ -119,14 +134,15 @@ def properties():
 
 def fuzz():
     text = run(
-        "python -m pytest --timeout=0 -v tests/test_fuzz.py -k changed_inputs", FUZZ=str(INPUTS)
+        "python -m pytest -m '' --timeout=0 -v tests/test_fuzz.py -k changed_inputs",
+        FUZZ=str(INPUTS),
     )
     names = re.findall(r"PASSED tests/test_fuzz.py::test_changed_inputs\[(\w+)\]", text)
     return [{"reader": name, "inputs": INPUTS} for name in sorted(names)]
 
 
 def mutants():
-    run("python tests/mutants.py")
+    run("python tools/mutants.py")
     return outcome(MEMORY)
 
 
@@ -135,7 +151,7 @@ def strangers():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mutants.json"
         run(
-            f"python tests/mutants.py --seed {date.today():%Y%m%d} --each 10 --least 0 --memory {path}"
+            f"python tools/mutants.py --seed {date.today():%Y%m%d} --each 10 --least 0 --memory {path}"
         )
         return outcome(path)
 
@@ -181,10 +197,14 @@ def coverage():
 
 
 def matrix():
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "matrix.json"
-        run(f"python tests/matrix.py --outcome {path}")
-        return json.loads(path.read_text(encoding="utf-8"))
+    "An environment begins with `Running session package-3.11(libraries='oldest')`; then come its versions and pytest's last line."
+    parts = re.split(r"Running session package-([\d.]+)\(libraries='(\w+)'\)", run("python -m nox"))
+    rows = []
+    for python, libraries, text in zip(parts[1::3], parts[2::3], parts[3::3]):
+        versions = re.search(r"^versions: (.*)$", text, re.M)[1]
+        outcome = re.findall(r"^=* ?(\d+ .*passed.*?) ?=*$", text, re.M)[-1]
+        rows.append({"environment": f"{python}-{libraries}", "versions": versions, "outcome": outcome, "passed": True})  # fmt: skip
+    return rows
 
 
 PARTS = {
@@ -207,7 +227,7 @@ def main(names):
     unknown = set(names) - set(PARTS)
     if unknown:
         sys.exit(f"No such part: {', '.join(sorted(unknown))}. There are {', '.join(PARTS)}.")
-    path = ROOT / "tests" / "trust.json"
+    path = ROOT / "tools" / "trust.json"
     for name in names or PARTS:
         start = time.monotonic()
         rows = PARTS[name]()

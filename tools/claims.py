@@ -1,6 +1,6 @@
 """Can the claims of the book fail? Change the constant, sign or hypothesis that is the point of a statement, and see whether its check notices.
 
-    .venv/bin/python tests/claims.py [11_price 12_unbounded] [--id lem-imm] [--jobs 2] [--outcome claims.json]
+    .venv/bin/python tools/claims.py [11_price 12_unbounded] [--id lem-imm] [--jobs 2] [--outcome claims.json]
 
 The changes stand beside the claims, in the notebooks: `claim("lem-imm", ..., breaks={"4 * (m - 1)": "3 * (m - 1)"})`. The text is looked for in the claim's own cell, then in the other code
 cells of its notebook; "imm.py: text" means the module. It must stand there exactly once. Each notebook runs once; before each claim the process divides: the child makes one change, runs
@@ -34,7 +34,8 @@ def compiled(source, name):
     global FLAGS
     if re.search(r"^from __future__ import annotations", source, re.M):
         FLAGS |= __future__.annotations.compiler_flag
-    return compile(re.sub(r"cache=True(, )?", "", source), name, "exec", flags=FLAGS)
+    source = re.sub(r"^@compiled$", "@__import__('numba').njit(nogil=True)", source, flags=re.M)
+    return compile(source, name, "exec", flags=FLAGS)
 
 
 def code_cells(path):
@@ -194,7 +195,7 @@ def in_a_process(path, only):
     "A notebook in a process of its own."
     with tempfile.TemporaryDirectory() as folder:
         to = Path(folder) / "rows.json"
-        code = f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r}); import claims, json, pathlib\nrows = claims.run(pathlib.Path({str(path)!r}), {only!r})\npathlib.Path({str(to)!r}).write_text(json.dumps(rows))"
+        code = f"import sys; sys.path.insert(0, {str(ROOT / 'tools')!r}); import claims, json, pathlib\nrows = claims.run(pathlib.Path({str(path)!r}), {only!r})\npathlib.Path({str(to)!r}).write_text(json.dumps(rows))"
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", code],
             env=os.environ | {"MPLBACKEND": "agg"},

@@ -1,6 +1,6 @@
 """How good are the tests? Change one sign, comparison or number of a module and see whether anything notices.
 
-    nice -n 19 .venv/bin/python tests/mutants.py [--seed 0] [--each 40] [--only sweep,grow] [--jobs 2] [--least 0.85] [--memory .mutants.json]
+    nice -n 19 .venv/bin/python tools/mutants.py [--seed 0] [--each 40] [--only sweep,grow] [--jobs 2] [--least 0.85] [--memory .mutants.json]
 
 Each mutant is made in a copy of the repository. First the module's properties run, without compilation; what survives them meets the cells of the module's chapter
 (those that do not export) and the tests named below. A mutant that takes too much of the processor's time counts as noticed: a loop that does not end is a symptom.
