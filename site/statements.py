@@ -5,6 +5,8 @@ objects of a domain, so that search finds them by name.
 """
 
 import json
+import re
+from functools import cache
 from posixpath import dirname, join, normpath
 
 from bs4 import BeautifulSoup
@@ -149,7 +151,7 @@ def visit_statement(self, node):
 
 
 def depart_statement(self, node):
-    self.body.append("</div>\n")
+    self.body.append(f"</div>\n<!-- end of {node['ids'][0]} -->\n")
 
 
 def visit_number(self, node):
@@ -166,10 +168,9 @@ def write_previews(app, exception):
     previews, pages = {}, {}
     for id, _, _, docname in app.env.get_domain("book").data["objects"]:
         if docname not in pages:
-            pages[docname] = BeautifulSoup(
-                (app.outdir / f"{docname}.html").read_text(encoding="utf-8"), "html.parser"
-            )
-        found = pages[docname].find(id=id)
+            pages[docname] = (app.outdir / f"{docname}.html").read_text(encoding="utf-8")
+        part = re.search(rf'<div [^>]*\bid="{id}".*?<!-- end of {id} -->', pages[docname], re.S)
+        found = BeautifulSoup(part[0], "html.parser").div
         for link in found.select(
             "a[href]"
         ):  # seen from the root of the site, since a preview may appear on any page
@@ -200,6 +201,23 @@ def allow_parallel(app, config):
     app.extensions["sphinx_multitoc_numbering"].parallel_read_safe = True
 
 
+class Doctrees:
+    "An environment that reads each page once; Sphinx reads the whole target page for every reference by number."
+
+    def __init__(self, env):
+        self.env, self.get_doctree = env, cache(env.get_doctree)
+
+    def __getattr__(self, name):
+        return getattr(self.env, name)
+
+
+def keep_doctrees(app, env):
+    "Let references by number look at pages that are kept in memory."
+    domain, kept = env.domains.standard_domain, Doctrees(env)
+    resolve = type(domain)._resolve_numref_xref.__get__(domain)
+    domain._resolve_numref_xref = lambda env, *rest: resolve(kept, *rest)
+
+
 def setup(app):
     app.add_domain(BookDomain)
     app.add_directive("statement", Statement)
@@ -211,6 +229,7 @@ def setup(app):
             node, prefix, lambda node: node["title"], html=(visit_statement, depart_statement)
         )
     app.connect("config-inited", allow_parallel)
+    app.connect("env-updated", keep_doctrees)
     app.connect("html-page-context", finish_page)
     app.connect("build-finished", write_previews)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
