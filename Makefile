@@ -57,7 +57,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/run.py $(ONLY)
 
 sync: .venv/ready
-	$(BIN)/python -c "from nbdev.doclinks import nbdev_export; from nbdev.clean import nbdev_clean; nbdev_export(); nbdev_clean()"
+	$(BIN)/python tools/sync.py
 
 format: .venv/ready
 	$(BIN)/python tools/prose.py

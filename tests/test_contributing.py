@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
-SYNC = "from nbdev.doclinks import nbdev_export; from nbdev.clean import nbdev_clean; nbdev_export(); nbdev_clean()"
+SYNC = "tools/sync.py"
 
 
 def recipe(title):
@@ -50,7 +50,7 @@ def follow(commands, copy):
     assert commands.splitlines()[0] == "make sync" and SYNC in (ROOT / "Makefile").read_text()
     for line in commands.splitlines():
         command = (
-            f"{sys.executable} -c '{SYNC}'"
+            f"{sys.executable} {SYNC}"
             if line == "make sync"
             else line.replace(".venv/bin/python", sys.executable)
         )

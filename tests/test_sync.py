@@ -24,9 +24,8 @@ def out_of_sync(root, tmp_path):
         )
     shutil.copy(root / "settings.ini", copy)
     before = content(copy)
-    code = "from nbdev.doclinks import nbdev_export; from nbdev.clean import nbdev_clean; nbdev_export(); nbdev_clean()"
     subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, ROOT / "tools" / "sync.py"],
         cwd=copy,
         check=True,
         capture_output=True,
@@ -53,3 +52,16 @@ def test_stale_module_and_dirty_notebook_are_found(tmp_path):
     ]
     notebook.write_text(json.dumps(nb))
     assert out_of_sync(tmp_path / "book", tmp_path) == ["kxbook/kernel.py", "nbs/01_data.ipynb"]
+
+
+def test_files_that_stay_keep_their_times(tmp_path):
+    for name in ("nbs", "kxbook", "settings.ini"):
+        source, target = ROOT / name, tmp_path / name
+        shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+    module, other = tmp_path / "kxbook" / "kernel.py", tmp_path / "kxbook" / "tree.py"
+    other.write_text(other.read_text() + "\nx = 1\n")
+    for path in (module, other):
+        os.utime(path, (1e9, 1e9))
+    command = [sys.executable, ROOT / "tools" / "sync.py"]
+    subprocess.run(command, cwd=tmp_path, check=True, env=os.environ | {"PWD": str(tmp_path)})
+    assert module.stat().st_mtime == 1e9 < other.stat().st_mtime
