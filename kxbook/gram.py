@@ -18,7 +18,7 @@ from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 from threadpoolctl import ThreadpoolController
 
-from .kernel import Kernel, check_points
+from .kernel import Kernel, check_points, is_formula
 
 # %% auto #0
 __all__ = ['one_blas_thread', 'PRECISION', 'KEPT', 'FOLD_ERROR', 'POOL', 'MOST_LANDMARKS', 'GRAMS', 'DENSE_UP_TO',
@@ -600,6 +600,7 @@ def refuse_extremes(
     if not largest < LARGEST:
         raise ValueError(f"The kernel {kernel.name} is not finite on this data. Rescale X.")
     of_values = kernel.combine == "sum" or kernel.name == "quadratic"
+    of_values |= not is_formula(kernel) and largest > 0
     if of_values and away.any() and largest < SMALLEST:
         raise ValueError(f"The kernel {kernel.name} is too close to zero on this data. Rescale X.")
 

@@ -21,6 +21,7 @@ from scipy.spatial.distance import cdist
 
 from kxbook.gram import (
     DENSE_UP_TO,
+    SMALLEST,
     DenseGram,
     Gram,
     LowRankGram,
@@ -39,7 +40,7 @@ from .tree import LEAF, Tree, build_tree
 __all__ = ['FAILURE', 'PROBED', 'SEED', 'PROBES', 'PASSES', 'EPS', 'RELAXED_UP_TO', 'TOLERANCE', 'BOUNDS', 'AXIS_UP_TO',
            'BEST_UP_TO', 'kernel_cost', 'price_of', 'normalised_price', 'feature_bound', 'spectral_bound',
            'relaxed_matrix', 'relaxed_bound', 'Line', 'Certificate', 'Allowance', 'feature_noise', 'sum_up',
-           'brought_note', 'landmark_note', 'Run', 'certify', 'optimal_cut', 'GivenUp', 'best_tree']
+           'underflow', 'brought_note', 'landmark_note', 'Run', 'certify', 'optimal_cut', 'GivenUp', 'best_tree']
 
 # %% ../nbs/11_price.ipynb #5bb75f39
 def _as_gram(K: ArrayLike | Gram) -> Gram:
@@ -592,6 +593,7 @@ def sum_up(
     *,
     scale: float,  # Σ w K(x, x)
     below: float,  # how far below nothing a clustering may cost; 0 for a semidefinite kernel
+    hidden: float,  # what a kernel may be whose values are all zero, as computed
     rest: dict,  # other fields of the certificate
 ) -> Certificate:
     "The certificate that costs and bounds amount to, wherever the data is."
@@ -599,14 +601,25 @@ def sum_up(
     price, alone = price_of(cost, reference), price_of(one, reference)
     lower, most = allowance._replace(noise=0.0).least(low), allowance.most(cost)
     lower = min(lower, cost, reference)  # where rounding has taken a cost that a bound has kept
-    upper, tolerance = float("inf"), TOLERANCE * abs(cost)
+    upper, tolerance = float("inf"), TOLERANCE * abs(cost) + hidden
     if lower > 0:
         upper = most / lower
     elif cost == 0 and most + below <= TOLERANCE * scale:
-        upper, tolerance = 1.0, most + below
+        upper, tolerance = 1.0, most + below + hidden
     normal = normalised_price(price, alone)
     known = dict(n_clusters=k, tolerance=float(tolerance), rounding=allowance.noise, **rest)
     return Certificate(cost, reference, price, float(lower), float(upper), alone, normal, **known)
+
+
+def underflow(
+    kernel: Kernel,  # any kernel
+    d: int,  # number of columns
+    total: float,  # sum of the weights
+) -> float:
+    "What clusters may cost though a kernel that is not known by its formula is zero, as computed."
+    ends = 2 * d + 8  # units in the last place, which for zero is the smallest number
+    least = float(np.finfo(float).smallest_subnormal)
+    return 0.0 if is_formula(kernel) else 4 * total * ends * least
 
 
 def brought_note(
@@ -981,6 +994,7 @@ def certify(
         k,
         scale=scale,
         below=below,
+        hidden=underflow(kernel, X.shape[1], float(weights.sum())),
         rest=dict(
             landmarks=isinstance(gram, LowRankGram) and kernel.name != "linear",
             proof=tuple(proof),
@@ -994,6 +1008,8 @@ def certify(
 
 def _allowance(gram: Gram, kernel: Kernel, w: NDArray, cost: float, k: int) -> Allowance:
     "What may lie between the costs of a Gram and those of the kernel itself."
+    if not is_formula(kernel) and 0 < _size(gram, w) < SMALLEST:
+        return Allowance(np.inf, known=False)  # values of so few digits say nothing
     if not isinstance(gram, LowRankGram):
         return Allowance(4 * gram.precision * _size(gram, w) + _noise(gram, w, k))
     trace = float(w @ gram.diag)

@@ -56,6 +56,7 @@ from kxbook.price import (
     landmark_note,
     price_of,
     sum_up,
+    underflow,
 )
 from .surrogate import axis_features, choose_surrogate
 from .sweep import bin_sums, cost_unit
@@ -1096,6 +1097,7 @@ def certify_pieces(
         k,
         scale=diag,
         below=0.0 if kernel.semidefinite else float("inf"),
+        hidden=underflow(kernel, pieces.n_features, pieces.n),
         rest=dict(
             landmarks=kernel.name != "linear",
             proof=(Line("cost(T)", cost),),

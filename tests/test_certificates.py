@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from adversary import Problem, attack, cauchy, certificate, cubic, faults, said, truth
+from adversary import Problem, attack, cauchy, certificate, cubic, faults, saddle, said, truth
 
 from kxbook import KernelExKMC, KernelExpand, KernelIMM, KernelTree
 from kxbook.data import load_iris
@@ -63,6 +63,40 @@ def test_no_certificate_is_false(seed):
         and all(row[3] <= 1 + 1e-9 for row in rows)
         and len({row[0] for row in rows}) > 1
     )
+
+
+def bilinear(X, Y):
+    return X @ Y.T
+
+
+def crossed(X, Y):  # not semidefinite, zero on its diagonal where a coordinate is
+    return X[:, :1] * Y[:, -1:].T + X[:, -1:] * Y[:, :1].T
+
+
+# Found by the adversary: a kernel that somebody brought, so small that floats call it zero.
+@pytest.mark.parametrize("how", ["dense", "streamed", "single", "pieces", "nystroem"])
+@pytest.mark.parametrize("function", [bilinear, saddle, crossed])
+def test_kernels_that_vanish_promise_no_more_than_floats_know(function, how):
+    seen, rng = 0, np.random.default_rng(0)
+    for trial in range(60):
+        n, d = int(rng.integers(2, 6)), int(rng.integers(1, 3))
+        X = np.abs(rng.integers(0, 3, size=(n, d)) + rng.normal(size=(n, d)) * (trial % 2))
+        X, k = X * 10.0 ** rng.uniform(-175, -140), int(rng.integers(1, min(n, 3) + 1))
+        labels = np.r_[np.arange(k), rng.integers(0, k, size=n - k)]
+        kernel = Kernel(
+            function.__name__, whole=function, semidefinite=function is bilinear and trial % 3 == 0
+        )
+        problem = Problem(X, kernel, k, labels, how, ("tree", "exkmc")[trial % 2], landmarks=X[:2])
+        if (result := certificate(problem)) is not None:
+            seen += 1
+            assert not (wrong := faults(problem, *result)[0]), (wrong, problem)
+    assert seen >= 10
+    X = np.array([[1.0e-163], [1.0e-163], [2.0e-163]])
+    c, labels = certificate(
+        Problem(X, Kernel("saddle", whole=saddle), 2, np.array([0, 0, 1]), "dense", "tree")
+    )
+    assert c.cost == 0 and c.price_upper == 1 and 0 < c.tolerance < 1e-320
+    assert "Up to rounding of" in c.words()
 
 
 # The first: landmarks that see nothing of what a cluster costs.
@@ -313,7 +347,7 @@ def test_what_allowances_mean():
     assert moved.least(4.0) == 1.5**2 and moved.most(4.0) == 2.5**2 + 2 and moved.least(0.1) == 0
     unknown = Allowance(0.0, known=False)
     assert unknown.least(4.0) == -np.inf and unknown.most(4.0) == np.inf
-    given = dict(scale=100.0, rest=dict(proof=(), reasons=()))
+    given = dict(scale=100.0, hidden=0.0, rest=dict(proof=(), reasons=()))
     c = sum_up((4.0, 4.0, 9.0), 3.0, moved, 2, below=0.0, **given)
     assert (
         np.isclose(c.lower_bound, (np.sqrt(3) - 0.5) ** 2)

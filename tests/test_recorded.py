@@ -96,8 +96,10 @@ def cases():
 
 
 def title(model, name, told, form):
-    words = " ".join(repr(model).split())
-    return f"{words} on {name}{', told' * told}{', ' * bool(form)}{form}"
+    usual, given = type(model)().get_params(), model.get_params()
+    changed = {k: getattr(v, "name", v) for k, v in given.items() if v is not usual[k]}
+    words = ", ".join(f"{k}={v}" for k, v in changed.items() if k != "random_state")
+    return f"{type(model).__name__}({words}) on {name}{', told' * told}{', ' * bool(form)}{form}"
 
 
 def digest(data):

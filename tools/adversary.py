@@ -160,7 +160,7 @@ def draw(rng):
         X[rng.integers(n)] = X[rng.integers(n)]
     gamma = float(10.0 ** rng.uniform(-6, 2))
     if rng.random() < 0.05:  # at the ends of what floats hold
-        scale = 10.0 ** rng.choice([-160, -90, -60, -40, 40, 60, 90, 150])
+        scale = 10.0 ** rng.choice([-163, -160, -90, -60, -40, 40, 60, 90, 150])
         X, gamma = (
             X * scale,
             float(
