@@ -44,8 +44,8 @@ REQUIRED = os.environ.get("KXBOOK_BROWSER") == "required"
 pytestmark = pytest.mark.skipif(bool(OBSTACLE) and not REQUIRED, reason=OBSTACLE or "-")
 SOME = (
     "index.html",
-    "nbs/08_imm.html",
-    "nbs/98_blueprint.html",
+    "nbs/240_imm.html",
+    "nbs/540_blueprint.html",
     "api/kernel.html",
 )  # in every run of the tests
 each_page = pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_every_page_is_quiet_offline_and_fits(browser, width, page):
         f"another host is named: {loaded}"
     )
     plain, wrong, count = formulas(browser)
-    assert not plain and not wrong and (count > 100 or page != "nbs/11_price.html")
+    assert not plain and not wrong and (count > 100 or page != "nbs/270_price.html")
 
 
 def formulas(browser):
@@ -104,17 +104,17 @@ def test_search_finds_a_theorem_by_its_name(browser):
     )[0]
     link.click()
     WebDriverWait(browser, 20).until(
-        lambda b: "/nbs/00_claim.html" in b.current_url and b.current_url.endswith("#lem-mean")
+        lambda b: "/nbs/110_claim.html" in b.current_url and b.current_url.endswith("#lem-mean")
     )
     assert "The mean is the best centre" in browser.find_element(By.ID, "lem-mean").text
 
 
 def test_reference_across_chapters_leads_to_its_statement(browser):
-    visit(browser, "nbs/01_data.html")
-    link = browser.find_element(By.CSS_SELECTOR, "article a[href='00_claim.html#lem-pairs']")
+    visit(browser, "nbs/120_data.html")
+    link = browser.find_element(By.CSS_SELECTOR, "article a[href='110_claim.html#lem-pairs']")
     assert link.text == "Lemma 1.2"
     link.click()
-    assert browser.current_url == f"{BOOK.as_uri()}/nbs/00_claim.html#lem-pairs"
+    assert browser.current_url == f"{BOOK.as_uri()}/nbs/110_claim.html#lem-pairs"
     target = browser.find_element(By.ID, "lem-pairs")
     assert target.text.startswith("Lemma 1.2") and "Spread without a centre" in target.text
     top = browser.execute_script("return arguments[0].getBoundingClientRect().top", target)
@@ -145,8 +145,8 @@ def test_every_link_within_the_book_has_a_target(browser):
 
 
 def test_preview_of_a_statement(browser):
-    visit(browser, "nbs/01_data.html")
-    link = browser.find_element(By.CSS_SELECTOR, "article a[href='00_claim.html#lem-mean']")
+    visit(browser, "nbs/120_data.html")
+    link = browser.find_element(By.CSS_SELECTOR, "article a[href='110_claim.html#lem-mean']")
     ActionChains(browser).scroll_to_element(link).move_to_element(link).perform()
     box = WebDriverWait(browser, 10).until(
         lambda b: [e for e in b.find_elements(By.CLASS_NAME, "preview") if e.is_displayed()]
@@ -163,42 +163,42 @@ def test_links_in_a_preview_work_from_any_page(browser):
         "const root = document.documentElement.dataset.content_root; const box = document.createElement('div'); box.innerHTML = bookStatements['lem-min'];"
         " return [...box.querySelectorAll('a')].map(a => new URL(root + a.getAttribute('href'), document.URL).href)"
     )
-    assert f"{BOOK.as_uri()}/nbs/02_kernel.html#def-kernel" in links
+    assert f"{BOOK.as_uri()}/nbs/130_kernel.html#def-kernel" in links
 
 
 def test_api_and_chapter_lead_to_each_other(browser):
-    visit(browser, "nbs/02_kernel.html")
+    visit(browser, "nbs/130_kernel.html")
     browser.find_element(
         By.CSS_SELECTOR, "p.exported a[href$='api/kernel.html#kxbook.kernel.gaussian']"
     ).click()
     entry = browser.find_element(By.ID, "kxbook.kernel.gaussian").find_element(By.XPATH, "..")
     assert "width: larger means more local" in entry.text
     entry.find_element(By.LINK_TEXT, "Where it is derived").click()
-    assert "nbs/02_kernel.html#exported-kernel-gaussian" in browser.current_url
+    assert "nbs/130_kernel.html#exported-kernel-gaussian" in browser.current_url
 
 
 def test_blueprint(browser):
-    visit(browser, "nbs/98_blueprint.html")
+    visit(browser, "nbs/540_blueprint.html")
     node = browser.find_element(By.CSS_SELECTOR, ".blueprint a[data-id='prp-combine']")
     ActionChains(browser).scroll_to_element(node).move_to_element(node).perform()
     assert browser.find_elements(By.CSS_SELECTOR, ".blueprint path.lit[data-to='prp-combine']")
     node.click()
     WebDriverWait(browser, 10).until(
-        lambda b: b.current_url.endswith("nbs/02_kernel.html#prp-combine")
+        lambda b: b.current_url.endswith("nbs/130_kernel.html#prp-combine")
     )
 
 
 def test_notebook_can_be_downloaded(browser):
-    visit(browser, "nbs/02_kernel.html")
+    visit(browser, "nbs/130_kernel.html")
     links = browser.execute_script(
         "return [...document.querySelectorAll('a[href$=\".ipynb\"]')].map(e => e.href)"
     )
     assert (
         links
-        and (BOOK / "_sources/nbs/02_kernel.ipynb").read_bytes()
-        == (ROOT / "nbs/02_kernel.ipynb").read_bytes()
+        and (BOOK / "_sources/nbs/130_kernel.ipynb").read_bytes()
+        == (ROOT / "nbs/130_kernel.ipynb").read_bytes()
     )
-    assert all(url == f"{BOOK.as_uri()}/_sources/nbs/02_kernel.ipynb" for url in links)
+    assert all(url == f"{BOOK.as_uri()}/_sources/nbs/130_kernel.ipynb" for url in links)
 
 
 @each_page

@@ -84,21 +84,21 @@ def test_a_chapter(copy):
     nbformat.write(
         nbformat.v4.new_notebook(
             cells=[cell(*c) for c in cells],
-            metadata=nbformat.read(copy / "nbs" / "00_claim.ipynb", 4).metadata,
+            metadata=nbformat.read(copy / "nbs" / "110_claim.ipynb", 4).metadata,
         ),
-        copy / "nbs" / "89_parity.ipynb",
+        copy / "nbs" / "470_parity.ipynb",
     )
     book = copy / "_quarto.yml"
-    assert kind == "yaml" and "- nbs/19_cli.ipynb\n" in book.read_text()
+    assert kind == "yaml" and "- nbs/460_cli.ipynb\n" in book.read_text()
     book.write_text(
         book.read_text().replace(
-            "        - nbs/19_cli.ipynb\n", f"        - nbs/19_cli.ipynb\n{line}\n"
+            "        - nbs/460_cli.ipynb\n", f"        - nbs/460_cli.ipynb\n{line}\n"
         )
     )
     follow(commands, copy)
     parts = yaml.safe_load(book.read_text())["book"]["chapters"]
     assert any(
-        "nbs/89_parity.ipynb" in part["chapters"] for part in parts if isinstance(part, dict)
+        "nbs/470_parity.ipynb" in part["chapters"] for part in parts if isinstance(part, dict)
     )
     assert "def is_even" in (copy / "kxbook" / "parity.py").read_text()
 
@@ -125,9 +125,9 @@ def test_a_kernel(copy):
         cells.insert(at, cell("python", make))
         cells.insert(at + 2, cell("python", lesson))
 
-    edit(copy / "nbs" / "02_kernel.ipynb", change)
+    edit(copy / "nbs" / "130_kernel.ipynb", change)
     edit(
-        copy / "nbs" / "07_surrogate.ipynb",
+        copy / "nbs" / "220_surrogate.ipynb",
         lambda cells: insert_line(cells, "SURROGATES = {", surrogates),
     )
     assert "The tree's clusters cost" in follow(commands, copy)
@@ -136,9 +136,9 @@ def test_a_kernel(copy):
 @pytest.mark.slow
 def test_a_claim(copy):
     *cells, (_, commands) = recipe("A claim")
-    edit(copy / "nbs" / "02_kernel.ipynb", lambda before: before.extend(cell(*c) for c in cells))
+    edit(copy / "nbs" / "130_kernel.ipynb", lambda before: before.extend(cell(*c) for c in cells))
     follow(commands, copy)
-    edit(copy / "nbs" / "02_kernel.ipynb", lambda before: before.pop())
+    edit(copy / "nbs" / "130_kernel.ipynb", lambda before: before.pop())
     done = subprocess.run(
         [
             sys.executable,
@@ -190,6 +190,6 @@ def test_files_that_are_spoken_of_exist():
         for path in re.findall(
             r"`((?:tests|tools|nbs|benchmarks)/[\w./]*)`", (ROOT / name).read_text()
         ):
-            assert (ROOT / path).exists() or path == "nbs/89_parity.ipynb", (
+            assert (ROOT / path).exists() or path == "nbs/470_parity.ipynb", (
                 f"{name} speaks of {path}"
             )

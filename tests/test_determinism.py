@@ -193,5 +193,5 @@ def test_threads_over_the_axes_change_nothing(monkeypatch):
 
     found = trees(slice(None))
     assert found == trees(few)
-    monkeypatch.setattr("kxbook.imm.ThreadPoolExecutor", OneThread)
+    monkeypatch.setattr("kxbook.columns.ThreadPoolExecutor", OneThread)
     assert found == trees(slice(None))

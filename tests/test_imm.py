@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM
+from kxbook.columns import encode
 from kxbook.data import load_iris, load_pathbased, quadratic_xor
-from kxbook.imm import _only_centre, encode, kernel_imm
+from kxbook.imm import _only_centre, kernel_imm
 from kxbook.kernel import chi2, distance, gaussian, hellinger, intersection, laplace, linear
 
 X, Y = load_iris(return_X_y=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 MAY_USE_SKLEARN = {"data", "kkmeans"}  # and every chapter from `estimators` on
-MAY_USE_NUMBA = {"sweep", "imm"}
+MAY_USE_NUMBA = {"columns"}
 
 
 def chapters(nbs):
@@ -84,3 +84,11 @@ def test_violations_are_found(tmp_path):
         "kernel imports numba",
         "plot imports data, which is not below it",
     ]
+
+
+def test_names_of_chapters():
+    "Three digits, of which the first is the part and the rest leave room between two chapters."
+    names = sorted(path.stem for path in (ROOT / "nbs").glob("*.ipynb"))
+    assert all(re.fullmatch(r"[1-9]\d0_[a-z]+", name) for name in names)
+    listed = re.findall(r"nbs/(\w+)\.ipynb", (ROOT / "_quarto.yml").read_text(encoding="utf-8"))
+    assert listed == names

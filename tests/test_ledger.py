@@ -1,4 +1,4 @@
-"""The claim ledger of the book as it stands; its rules are explained, and broken one by one, in 00_claim."""
+"""The claim ledger of the book as it stands; its rules are explained, and broken one by one, in 110_claim."""
 
 import json
 from pathlib import Path

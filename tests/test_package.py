@@ -1,6 +1,7 @@
 """The package as others install it: light to import, complete as a wheel, honest about what it needs."""
 
 import ast
+import json
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,15 @@ def test_public_names_resolve():
     assert kxbook.data.load_flame
     with pytest.raises(AttributeError, match="no_such_thing"):
         _ = kxbook.no_such_thing
+
+
+NAMES = json.loads((ROOT / "tests" / "names.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_names_of_the_first_version_are_where_they_were(module):
+    found = import_module(f"kxbook.{module}")
+    assert not [name for name in NAMES[module] if not hasattr(found, name)]
 
 
 def test_imports_are_declared():

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree, report
+from kxbook.columns import encode
 from kxbook.gram import (
     DenseGram,
     LowRankGram,
@@ -26,7 +27,7 @@ from kxbook.gram import (
     sq_dists,
 )
 from kxbook.grow import grow
-from kxbook.imm import encode, kernel_imm
+from kxbook.imm import kernel_imm
 from kxbook.kernel import (
     as_kernel,
     chi2,

@@ -8,10 +8,10 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from kxbook import KernelExKMC, KernelExpand, KernelIMM, KernelTree
+from kxbook.columns import encode
 from kxbook.data import load_flame, load_pathbased
 from kxbook.estimators import _Reference
 from kxbook.gram import as_gram
-from kxbook.imm import encode
 from kxbook.kernel import gaussian, laplace, linear, quadratic, taylor
 from kxbook.price import kernel_cost
 from kxbook.search import (

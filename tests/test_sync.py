@@ -45,13 +45,13 @@ def test_stale_module_and_dirty_notebook_are_found(tmp_path):
         shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
     module = tmp_path / "book" / "kxbook" / "kernel.py"
     module.write_text(module.read_text() + "\nx = 1\n")
-    notebook = tmp_path / "book" / "nbs" / "01_data.ipynb"
+    notebook = tmp_path / "book" / "nbs" / "120_data.ipynb"
     nb = json.loads(notebook.read_text())
     next(c for c in nb["cells"] if c["cell_type"] == "code")["outputs"] = [
         {"output_type": "stream", "name": "stdout", "text": ["hi"]}
     ]
     notebook.write_text(json.dumps(nb))
-    assert out_of_sync(tmp_path / "book", tmp_path) == ["kxbook/kernel.py", "nbs/01_data.ipynb"]
+    assert out_of_sync(tmp_path / "book", tmp_path) == ["kxbook/kernel.py", "nbs/120_data.ipynb"]
 
 
 def test_files_that_stay_keep_their_times(tmp_path):

@@ -14,9 +14,9 @@ from sklearn.cluster import DBSCAN, SpectralClustering
 from sklearn.exceptions import NotFittedError
 
 from kxbook import KernelExKMC, KernelExpand, Tree
+from kxbook.columns import encode
 from kxbook.data import load_iris, quadratic_xor
 from kxbook.grow import check_bins, grow
-from kxbook.imm import encode
 from kxbook.sweep import brute_cut, cost_unit, sweep, sweep_spec
 
 entries = st.sampled_from(

@@ -32,12 +32,12 @@ from queue import Queue
 ROOT = Path(__file__).parent.parent
 MODULES = {  # chapter, properties that run first, test files that run last
     "gram": (
-        "03_gram",
+        "140_gram",
         ["streamed_dense_and_full_rank", "distance_lemma", "copies_are_weights"],
         ["test_gram.py", "test_determinism.py -k blocks"],
     ),
     "surrogate": (
-        "07_surrogate",
+        "220_surrogate",
         [
             "root_features",
             "exact_features_of_laplace",
@@ -48,7 +48,7 @@ MODULES = {  # chapter, properties that run first, test files that run last
         ["test_surrogate.py"],
     ),
     "imm": (
-        "08_imm",
+        "240_imm",
         [
             "codes_and_ends",
             "every_cut_of_imm",
@@ -59,17 +59,17 @@ MODULES = {  # chapter, properties that run first, test files that run last
         ["test_imm.py"],
     ),
     "sweep": (
-        "09_sweep",
+        "250_sweep",
         ["the_sweep_is", "costs_in_integers"],
         ["test_tree.py -k sweep", "test_grow.py -k sweep"],
     ),
     "grow": (
-        "10_grow",
+        "260_grow",
         ["growth_knows", "monotone_map", "two_leaves"],
         ["test_tree.py -k 'growth or xor or refused or bins'", "test_grow.py"],
     ),
     "price": (
-        "11_price",
+        "270_price",
         ["decoupling", "the_cost_knows", "best_cut", "costs_fall"],
         ["test_price.py -k 'not thousand and not price_upper'"],
     ),
