@@ -319,7 +319,7 @@ def faults(problem, c, labels):
             found.append(f"{name} is {bound}, cost {cost}, optimum {best}")
     if not least - t <= cost <= most + t:
         found.append(f"the words say a cost of {least} to {most}, it is {cost}")
-    if c.cost > 0 and c.tolerance > 1e-9 * c.cost:
+    if c.cost > 0 and c.tolerance > max(1e-9 * c.cost, np.finfo(float).tiny):
         found.append(f"tolerance {c.tolerance} for a cost of {c.cost}")
     if np.isfinite(c.worst_case) and cost > c.worst_case * (1 + 1e-9) + t:
         found.append(f"worst case {c.worst_case}, cost {cost}")
