@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .columns import Column, encode, map_axes
 from .kernel import check_points
 from .sweep import bin_sums, group_sums, quantise, sweep
-from .tree import LEAF, Tree, build_tree
+from .tree import Tree, TreeBuilder
 
 # %% auto #0
 __all__ = ['CUTS', 'EXACT_UP_TO', 'check_bins', 'grow', 'grow_from']
@@ -103,7 +103,6 @@ class _Leaf:
 
     node: int  # its number
     state: object  # what the books say of it
-    depth: int = 0  # cuts above it
     gain: int = -1  # of the best cut, in units; -1 if there is none
     cut: tuple[int, int, int] | None = None  # axis, first and last code of the best cut
 
@@ -179,12 +178,12 @@ def grow_from(
     "The same as `grow`, for leaves that others keep the books of."
 
     def look(leaf: _Leaf) -> _Leaf:
-        if max_depth is None or leaf.depth < max_depth:
+        if max_depth is None or builder.depth[leaf.node] < max_depth:
             _best_cut(books, leaf, cuts == "threshold")
         return leaf
 
-    nodes, depth = _nodes(tree)
-    leaves = [look(_Leaf(node, s, depth[node])) for node, s in books.begin(tree).items()]
+    builder = TreeBuilder(len(columns), tree)
+    leaves = [look(_Leaf(node, state)) for node, state in books.begin(tree).items()]
     while len(leaves) < max_leaves:
         chosen = max((leaf for leaf in leaves if leaf.cut), key=lambda a: a.gain, default=None)
         if chosen is None and not quiet:
@@ -197,31 +196,20 @@ def grow_from(
             break
         axis, first, last = chosen.cut
         lo, hi = columns[axis].lo[first], columns[axis].hi[last]
-        nodes[chosen.node] = [axis, lo, hi, len(nodes), len(nodes) + 1]
-        children = enumerate(books.divide(chosen.state, *chosen.cut), len(nodes))
+        children = zip(
+            builder.split(chosen.node, axis, lo, hi), books.divide(chosen.state, *chosen.cut)
+        )
         leaves.remove(chosen)
-        leaves += [look(_Leaf(node, state, chosen.depth + 1)) for node, state in children]
-        nodes += [LEAF, LEAF]
+        leaves += [look(_Leaf(node, state)) for node, state in children]
         if tell:
             tell(len(leaves))
-    label = {}
     for leaf in leaves:
         size, totals = books.totals(leaf.state)
-        label[leaf.node] = int(totals.argmin() if size or tree is None else tree.label[leaf.node])
-    return build_tree(nodes, label, len(columns))
+        label = totals.argmin() if size or tree is None else tree.label[leaf.node]
+        builder.labels[leaf.node] = int(label)
+    return builder.build()
 
 # %% ../nbs/260_grow.ipynb #e9d32cc3
-def _nodes(tree: Tree | None) -> tuple[list[list], NDArray]:
-    "The nodes to begin with, and how many cuts are above each."
-    if tree is None:
-        return [LEAF], np.zeros(1, dtype=int)
-    arrays = (tree.axis, tree.lo, tree.hi, tree.left, tree.right)
-    depth = np.zeros(len(tree.left), dtype=int)
-    for node in np.flatnonzero(tree.left >= 0):  # children come after their parents
-        depth[[tree.left[node], tree.right[node]]] = depth[node] + 1
-    return [list(row) for row in zip(*(a.tolist() for a in arrays))], depth
-
-
 def _check_grow(n: int, rows: int, max_leaves: int, tree: Tree | None, cuts: str) -> None:
     "Raise a ValueError for parameters of `grow` that make no sense."
     if rows != n:

@@ -26,7 +26,7 @@ from kxbook.columns import (  # noqa: F401, I001
 from .gram import one_blas_thread
 from .kernel import Kernel, check_points
 from .surrogate import axis_features, choose_surrogate
-from .tree import LEAF, Tree, build_tree
+from .tree import Tree, TreeBuilder
 
 # %% auto #0
 __all__ = ['count_bins', 'subtract', 'items_of', 'Step', 'imm', 'imm_from', 'kernel_imm', 'axis_shifts']
@@ -259,7 +259,7 @@ def imm_from(
     quiet: bool = False,  # no warning if centres coincide
 ) -> tuple[Tree, list[Step]]:
     "The same as `imm`, for nodes that others keep the books of."
-    nodes, labels, steps = [LEAF], {}, []
+    builder, steps = TreeBuilder(len(columns)), []
     todo = [(0, np.arange(k), books.begin()[0])]
     while todo:
         node, here, state = todo.pop(0)
@@ -268,23 +268,19 @@ def imm_from(
             size = int(weights.sum())
             found = _best_threshold(books, state, columns, features, here, midpoints, size)
         if found is None:
-            labels[node] = _only_centre(here, weights, quiet)
+            builder.labels[node] = _only_centre(here, weights, quiet)
             continue
         axis, (mistakes, _, a, b, j, theta, flip) = found
         up = (features(axis)[1][here, j] > theta) != flip
         goes_in = np.zeros(k, dtype=bool)
         goes_in[here[up]] = True
         lo, hi = _ends(columns[axis], a, b, features(axis)[0][j])
-        nodes[node] = [axis, lo, hi, len(nodes), len(nodes) + 1]
         what = (axis, a, b), (int(j), float(theta)), int(mistakes)
         steps.append(Step(*what, here, books.kept(state)))
         inside, outside = books.divide(state, axis, a, b, goes_in)
-        todo += [
-            (len(nodes), here[up], inside),
-            (len(nodes) + 1, here[~up], outside),
-        ]
-        nodes += [LEAF, LEAF]
-    return build_tree(nodes, labels, len(columns)), steps
+        yes, no = builder.split(node, axis, lo, hi)
+        todo += [(yes, here[up], inside), (no, here[~up], outside)]
+    return builder.build(), steps
 
 # %% ../nbs/240_imm.ipynb #925ea823
 def _best_threshold(

@@ -35,7 +35,7 @@ from .imm import Step
 from .kernel import Kernel, check_points, is_formula, lowest_eigenvalue
 from .kkmeans import centred
 from .surrogate import MOST_KNOTS, ROOT_ERROR, axis_features
-from .tree import LEAF, Tree, build_tree
+from .tree import Tree, TreeBuilder
 
 # %% auto #0
 __all__ = ['FAILURE', 'PROBED', 'SEED', 'PROBES', 'PASSES', 'EPS', 'RELAXED_UP_TO', 'TOLERANCE', 'BOUNDS', 'AXIS_UP_TO',
@@ -1120,8 +1120,9 @@ def optimal_cut(
     best = int((total > total.min() + 1e-12 * np.abs(K.diagonal()).sum()).argmin())
     axis, a, b = int(cuts.axis[best]), int(cuts.first[best]), int(cuts.last[best])
     ends = (-np.inf if a == 0 else columns[axis].lo[a]), columns[axis].hi[b]
-    nodes = [[axis, *ends, 1, 2], LEAF, LEAF]
-    return build_tree(nodes, {1: 0, 2: 1}, X.shape[1])
+    builder = TreeBuilder(X.shape[1])
+    builder.labels = {node: i for i, node in enumerate(builder.split(0, axis, *ends))}
+    return builder.build()
 
 # %% ../nbs/270_price.ipynb #04af65fd
 BEST_UP_TO = (0, 3000, 3000, 200, 25)  # points for which the best tree of k leaves is searched
@@ -1209,17 +1210,15 @@ def best_tree(
 
 def _planted(search: Callable, columns: list, key: bytes, k: int) -> Tree:
     "The tree that a search has found."
-    nodes, todo = [LEAF], [(0, key, k)]
-    labels: dict[int, int] = {}
+    builder, todo = TreeBuilder(len(columns)), [(0, key, k)]
     while todo:
         node, key, j = todo.pop(0)
         plan = search(key, j)[1]
         if plan is None:
-            labels[node] = len(labels)
+            builder.labels[node] = len(builder.labels)
             continue
         (axis, a, b), left, i, right, rest = plan
         ends = (-np.inf if a == 0 else columns[axis].lo[a]), columns[axis].hi[b]
-        nodes[node] = [axis, *ends, len(nodes), len(nodes) + 1]
-        todo += [(len(nodes), left, i), (len(nodes) + 1, right, rest)]
-        nodes += [LEAF, LEAF]
-    return build_tree(nodes, labels, len(columns))
+        inside, outside = builder.split(node, axis, *ends)
+        todo += [(inside, left, i), (outside, right, rest)]
+    return builder.build()

@@ -24,7 +24,7 @@ from .kernel import Kernel
 from .price import GivenUp, best_tree, kernel_cost
 from .surrogate import SURROGATES, axis_features
 from .sweep import quantise, sweep
-from .tree import LEAF, Tree, build_tree
+from .tree import Tree, TreeBuilder
 
 # %% auto #0
 __all__ = ['EXACT_FOR', 'EXACT_WORK', 'MANY', 'MUCH', 'BUSHY', 'FEW', 'TOLL', 'DRAWS', 'Mover', 'spread', 'spread_tree',
@@ -92,20 +92,18 @@ def _thaw(tree: Tree, columns: list) -> _Node:
 
 
 def _freeze(root: _Node, columns: list) -> Tree:
-    "The tree of values; brothers with one label are joined by it."
-    nodes, labels, todo = [LEAF], {}, [(0, root)]
+    "The tree of values; sibling leaves with the same label are merged."
+    builder, todo = TreeBuilder(len(columns)), [(0, root)]
     while todo:
         i, node = todo.pop(0)
         if node.sides is None:
-            labels[i] = node.label
+            builder.labels[i] = node.label
             continue
         column = columns[node.axis]
         lo = -np.inf if node.first == 0 else column.lo[node.first]
         hi = np.inf if node.last >= len(column.hi) - 1 else column.hi[node.last]
-        nodes[i] = [node.axis, lo, hi, len(nodes), len(nodes) + 1]
-        todo += [(len(nodes) + side, node.sides[side]) for side in (0, 1)]
-        nodes += [LEAF, LEAF]
-    return build_tree(nodes, labels, len(columns))
+        todo += zip(builder.split(i, node.axis, lo, hi), node.sides)
+    return builder.build()
 
 # %% ../nbs/320_search.ipynb #c815f2ab
 class Mover:
@@ -301,13 +299,13 @@ def random_cuts(
 ) -> Tree:
     "A tree of random thresholds that separates the centres."
     U, power = _below_one(U)
-    nodes, label, todo = [LEAF], {}, [(0, np.arange(len(U)))]
+    builder, todo = TreeBuilder(U.shape[1]), [(0, np.arange(len(U)))]
     while todo:
         node, here = todo.pop()
         values = np.sort(U[here], axis=0)
         gaps = np.diff(values, axis=0)
         if not gaps.any():
-            label[node] = int(here[0])
+            builder.labels[node] = int(here[0])
             continue
         chance = ((gaps / gaps.max()) ** q).ravel()
         p, axis = divmod(int(rng.choice(chance.size, p=chance / chance.sum())), U.shape[1])
@@ -316,10 +314,9 @@ def random_cuts(
         theta = theta if theta < values[p + 1, axis] else values[p, axis]  # rounding
         low = U[here, axis] <= theta
         ends = -np.inf, float(np.ldexp(theta, power))
-        nodes[node] = [axis, *ends, len(nodes), len(nodes) + 1]
-        todo += [(len(nodes), here[low]), (len(nodes) + 1, here[~low])]
-        nodes += [LEAF, LEAF]
-    return build_tree(nodes, label, U.shape[1])
+        inside, outside = builder.split(node, axis, *ends)
+        todo += [(inside, here[low]), (outside, here[~low])]
+    return builder.build()
 
 # %% ../nbs/320_search.ipynb #3a6f7093
 def centre_features(

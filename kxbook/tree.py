@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 # %% auto #0
-__all__ = ['LEAF', 'Cut', 'Tree', 'build_tree', 'regions', 'shown', 'Rule']
+__all__ = ['LEAF', 'Cut', 'Tree', 'build_tree', 'TreeBuilder', 'regions', 'shown', 'Rule']
 
 # %% ../nbs/210_tree.ipynb #5f53d267
 @dataclass(frozen=True)
@@ -287,6 +287,37 @@ def build_tree(
             rows.append([axis, lo, hi, -1, -1, -1])
     axis, lo, hi, left, right, labels = map(np.array, zip(*rows))
     return Tree(axis, lo, hi, left, right, labels, n_features)
+
+
+class TreeBuilder:
+    "A tree while it grows: every node is a leaf until it is split."
+
+    def __init__(
+        self,
+        n_features: int,  # number of coordinates
+        tree: Tree | None = None,  # where to begin; a single leaf by default
+    ):
+        self.n_features, self.labels = n_features, dict[int, int]()
+        self.nodes, self.depth = [LEAF], [0]  # of each node, the cuts above it
+        if tree is not None:
+            arrays = (tree.axis, tree.lo, tree.hi, tree.left, tree.right)
+            self.nodes = [list(row) for row in zip(*(a.tolist() for a in arrays))]
+            self.depth = [0] * len(self.nodes)
+            for node in np.flatnonzero(tree.left >= 0):  # children come after their parents
+                for child in (tree.left[node], tree.right[node]):
+                    self.depth[child] = self.depth[node] + 1
+
+    def split(self, node: int, axis: int, lo: float, hi: float) -> tuple[int, int]:
+        "Let a leaf ask for an interval; the numbers of its children, inside and outside."
+        inside, outside = len(self.nodes), len(self.nodes) + 1
+        self.nodes[node] = [axis, lo, hi, inside, outside]
+        self.nodes += [LEAF, LEAF]
+        self.depth += [self.depth[node] + 1] * 2
+        return inside, outside
+
+    def build(self) -> Tree:
+        "The tree, with the labels that its leaves have been given."
+        return build_tree(self.nodes, self.labels, self.n_features)
 
 # %% ../nbs/210_tree.ipynb #6eb5b4ea
 _LINE = ((-np.inf, False), (np.inf, False))
