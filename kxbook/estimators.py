@@ -5,12 +5,14 @@
 # %% ../nbs/310_estimators.ipynb #a77202b6
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
 from numbers import Integral, Real
-from typing import Any
+from textwrap import indent
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,7 +51,8 @@ from .surrogate import choose_surrogate, taylor_order
 from .tree import Tree
 
 # %% auto #0
-__all__ = ['PIECES', 'distinct_rows', 'KernelKMeans', 'importances', 'IMM', 'KernelIMM', 'KernelExKMC', 'KernelExpand']
+__all__ = ['PIECES', 'distinct_rows', 'KernelKMeans', 'importances', 'with_shared_documentation', 'IMM', 'KernelIMM',
+           'KernelExKMC', 'KernelExpand']
 
 # %% ../nbs/310_estimators.ipynb #421ac7a8
 def distinct_rows(
@@ -902,7 +905,83 @@ def _imm_tree(
     model._base = tree, surrogate, order, axis_shifts(X, shift), steps, bins is not None
     return tree
 
+# %% ../nbs/310_estimators.ipynb #875917c7
+_SHARED = """
+n_clusters : int, default=8
+    Number of reference clusters. Ignored if `reference_labels` are given.
+max_leaves : int, default=None
+    Most leaves of the tree. None: twice the number of reference clusters.
+base : {"imm", "empty"}, default="imm"
+    The tree to begin with: that of Kernel IMM, or a single leaf.
+cuts : {"interval", "threshold"}, default="interval"
+    Whether a node that is grown may ask for an interval, or only for a threshold. The cuts
+    of base="imm" are its own: intervals, wherever the surrogate features of the kernel are
+    not monotone. base="empty" has thresholds only.
+gamma : "scale" or float, default="scale"
+    Width of "gaussian" and "laplace".
+surrogate : str, default="auto"
+    Surrogate features of base="imm".
+order : int or "auto", default=5
+    Order of Taylor features of base="imm".
+shift : "auto", float or array, default="auto"
+    Shift of Taylor features of base="imm".
+candidates : {"all", "midpoints"}, default="all"
+    Thresholds that base="imm" tries.
+bins : "auto", int or None, default="auto"
+    Most different values of a column: None for all of them; "auto" is None up to 200 000
+    distinct rows and 256 beyond.
+gram : {"auto", "dense", "streamed", "nystroem", "nystroem++"}, default="auto"
+    How the kernel is stored, as for `KernelKMeans`.
+rank : int, float or array, default=200
+    Landmarks of gram="nystroem", as for `KernelKMeans`.
+verbose : int, default=0
+    1 shows progress.
+random_state : int, RandomState instance or None, default=None
+    Makes the result repeatable.
+tree_ : Tree
+    The tree.
+labels_ : ndarray of shape (n_samples,)
+    Cluster of each row by the tree.
+reference_labels_ : ndarray of shape (n_samples,)
+    The clusters that the tree explains.
+cost_ : float
+    Kernel k-means cost of the tree's clusters, with their own means.
+reference_cost_ : float
+    Kernel k-means cost of the reference clusters.
+price_ : float
+    cost_ / reference_cost_. It can be below 1, since the reference need not be optimal.
+n_leaves_ : int
+    Number of leaves.
+feature_importances_ : ndarray of shape (n_features,)
+    Share of each column in what the cuts have saved.
+gamma_ : float or None
+    Width that was used; None for kernels without one.
+n_features_in_ : int
+    Number of columns of X.
+feature_names_in_ : ndarray of str
+    Their names, if X had names.
+kernel : str, Kernel or callable, default="gaussian"
+    As for `KernelKMeans`, but not "precomputed".
+"""
+
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def with_shared_documentation(
+    estimator: _Class,  # a class whose docstring has lines such as "gamma, bins ..."
+) -> _Class:
+    "The class, its docstring with the entries in full that all trees have in common."
+    entries = re.findall(r"^\w+ : .*(?:\n    .*)*", _SHARED, re.M)
+    full = {entry.split()[0]: indent(entry, "    ") for entry in entries}
+    short = re.compile(r"^    (\w+(?:, \w+)*) \.\.\.$", re.M)
+    estimator.__doc__ = short.sub(
+        lambda m: "\n".join(full[name] for name in m[1].split(", ")), estimator.__doc__ or ""
+    )
+    return estimator
+
 # %% ../nbs/310_estimators.ipynb #94f2b0e3
+@with_shared_documentation
 class IMM(_TreeClusterer):
     """IMM: a threshold tree with one leaf per cluster of k-means.
 
@@ -915,36 +994,15 @@ class IMM(_TreeClusterer):
         Number of clusters. Ignored if `reference_labels` are given.
     candidates : {"all", "midpoints"}, default="all"
         Thresholds that are tried: at all values, or halfway between neighbouring centres.
-    bins : "auto", int or None, default="auto"
-        Most different values of a column: None for all of them; "auto" is None up to 200 000
-        distinct rows and 256 beyond.
-    random_state : int, RandomState instance or None, default=None
-        Makes the result repeatable.
+    bins, random_state ...
 
     Attributes
     ----------
-    tree_ : Tree
-        The tree.
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each row by the tree.
-    reference_labels_ : ndarray of shape (n_samples,)
-        The clusters that the tree explains.
-    cost_ : float
-        Kernel k-means cost of the tree's clusters, with their own means.
-    reference_cost_ : float
-        Kernel k-means cost of the reference clusters.
-    price_ : float
-        cost_ / reference_cost_. It can be below 1, since the reference need not be optimal.
-    n_leaves_ : int
-        Number of leaves.
-    feature_importances_ : ndarray of shape (n_features,)
-        Share of each column in what the cuts have saved.
+    tree_, labels_, reference_labels_, cost_, reference_cost_, price_, n_leaves_ ...
+    feature_importances_ ...
     gamma_ : None
         The linear kernel has no width.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of str
-        Their names, if X had names.
+    n_features_in_, feature_names_in_ ...
 
     Examples
     --------
@@ -972,6 +1030,7 @@ class IMM(_TreeClusterer):
         return _imm_tree(self, linear(), points, total, reference)
 
 # %% ../nbs/310_estimators.ipynb #d953752c
+@with_shared_documentation
 class KernelIMM(_TreeClusterer):
     """Kernel IMM: an interval tree with one leaf per cluster of kernel k-means.
 
@@ -983,8 +1042,7 @@ class KernelIMM(_TreeClusterer):
         Number of clusters. Ignored if `reference_labels` are given.
     kernel : str, Kernel or callable, default="gaussian"
         As for `KernelKMeans`, but not "precomputed"; it must have surrogate features.
-    gamma : "scale" or float, default="scale"
-        Width of "gaussian" and "laplace".
+    gamma ...
     surrogate : str, default="auto"
         Surrogate features: "root", "taylor" or "landmark" for "gaussian"; "exact" or "landmark"
         for "laplace"; "quadrature" or "riemann" for "chi2"; "auto" is the first of them.
@@ -996,42 +1054,12 @@ class KernelIMM(_TreeClusterer):
         columns with negative values.
     candidates : {"all", "midpoints"}, default="all"
         Thresholds that are tried: at all values, or halfway between neighbouring centres.
-    bins : "auto", int or None, default="auto"
-        Most different values of a column: None for all of them; "auto" is None up to 200 000
-        distinct rows and 256 beyond.
-    gram : {"auto", "dense", "streamed", "nystroem", "nystroem++"}, default="auto"
-        How the kernel is stored, as for `KernelKMeans`.
-    rank : int, float or array, default=200
-        Landmarks of gram="nystroem", as for `KernelKMeans`.
-    verbose : int, default=0
-        1 shows progress.
-    random_state : int, RandomState instance or None, default=None
-        Makes the result repeatable.
+    bins, gram, rank, verbose, random_state ...
 
     Attributes
     ----------
-    tree_ : Tree
-        The tree.
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each row by the tree.
-    reference_labels_ : ndarray of shape (n_samples,)
-        The clusters that the tree explains.
-    cost_ : float
-        Kernel k-means cost of the tree's clusters, with their own means.
-    reference_cost_ : float
-        Kernel k-means cost of the reference clusters.
-    price_ : float
-        cost_ / reference_cost_. It can be below 1, since the reference need not be optimal.
-    n_leaves_ : int
-        Number of leaves.
-    feature_importances_ : ndarray of shape (n_features,)
-        Share of each column in what the cuts have saved.
-    gamma_ : float or None
-        Width that was used; None for kernels without one.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of str
-        Their names, if X had names.
+    tree_, labels_, reference_labels_, cost_, reference_cost_, price_, n_leaves_ ...
+    feature_importances_, gamma_, n_features_in_, feature_names_in_ ...
 
     Examples
     --------
@@ -1088,6 +1116,7 @@ class KernelIMM(_TreeClusterer):
         return _imm_tree(self, self._kernel, points, total, reference)
 
 # %% ../nbs/310_estimators.ipynb #83025b6f
+@with_shared_documentation
 class KernelExKMC(KernelIMM):
     """Kernel ExKMC: a greedy tree by squared distances to reference means.
 
@@ -1095,64 +1124,13 @@ class KernelExKMC(KernelIMM):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of reference clusters. Ignored if `reference_labels` are given.
-    max_leaves : int, default=None
-        Most leaves of the tree. None: twice the number of reference clusters.
-    base : {"imm", "empty"}, default="imm"
-        The tree to begin with: that of Kernel IMM, or a single leaf.
-    cuts : {"interval", "threshold"}, default="interval"
-        Whether a node that is grown may ask for an interval, or only for a threshold. The cuts
-        of base="imm" are its own: intervals, wherever the surrogate features of the kernel are
-        not monotone. base="empty" has thresholds only.
-    kernel : str, Kernel or callable, default="gaussian"
-        As for `KernelKMeans`, but not "precomputed".
-    gamma : "scale" or float, default="scale"
-        Width of "gaussian" and "laplace".
-    surrogate : str, default="auto"
-        Surrogate features of base="imm".
-    order : int or "auto", default=5
-        Order of Taylor features of base="imm".
-    shift : "auto", float or array, default="auto"
-        Shift of Taylor features of base="imm".
-    candidates : {"all", "midpoints"}, default="all"
-        Thresholds that base="imm" tries.
-    bins : "auto", int or None, default="auto"
-        Most different values of a column: None for all of them; "auto" is None up to 200 000
-        distinct rows and 256 beyond.
-    gram : {"auto", "dense", "streamed", "nystroem", "nystroem++"}, default="auto"
-        How the kernel is stored, as for `KernelKMeans`.
-    rank : int, float or array, default=200
-        Landmarks of gram="nystroem", as for `KernelKMeans`.
-    verbose : int, default=0
-        1 shows progress.
-    random_state : int, RandomState instance or None, default=None
-        Makes the result repeatable.
+    n_clusters, max_leaves, base, cuts, kernel, gamma, surrogate, order, shift ...
+    candidates, bins, gram, rank, verbose, random_state ...
 
     Attributes
     ----------
-    tree_ : Tree
-        The tree.
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each row by the tree.
-    reference_labels_ : ndarray of shape (n_samples,)
-        The clusters that the tree explains.
-    cost_ : float
-        Kernel k-means cost of the tree's clusters, with their own means.
-    reference_cost_ : float
-        Kernel k-means cost of the reference clusters.
-    price_ : float
-        cost_ / reference_cost_. It can be below 1, since the reference need not be optimal.
-    n_leaves_ : int
-        Number of leaves.
-    feature_importances_ : ndarray of shape (n_features,)
-        Share of each column in what the cuts have saved.
-    gamma_ : float or None
-        Width that was used; None for kernels without one.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of str
-        Their names, if X had names.
+    tree_, labels_, reference_labels_, cost_, reference_cost_, price_, n_leaves_ ...
+    feature_importances_, gamma_, n_features_in_, feature_names_in_ ...
 
     Examples
     --------
@@ -1234,15 +1212,33 @@ class KernelExKMC(KernelIMM):
         return grow(points, self._costs(total, reference), leaves, tree, **options)
 
 
+@with_shared_documentation
 class KernelExpand(KernelExKMC):
-    __doc__ = (
-        (KernelExKMC.__doc__ or "")
-        .replace("Kernel ExKMC: a greedy", "Kernel Expand: a greedy")
-        .replace("by squared distances to reference means", "by the number of wrong labels")
-        .replace("lowers the distances most", "corrects most labels")
-        .replace("KernelExKMC", "KernelExpand")
-        .replace("(6, 1.0018)", "(6, 1.0021)")
-    )
+    """Kernel Expand: a greedy tree by the number of wrong labels.
+
+    Each step splits the leaf, and by the cut, that corrects most labels.
+
+    Parameters
+    ----------
+    n_clusters, max_leaves, base, cuts, kernel, gamma, surrogate, order, shift ...
+    candidates, bins, gram, rank, verbose, random_state ...
+
+    Attributes
+    ----------
+    tree_, labels_, reference_labels_, cost_, reference_cost_, price_, n_leaves_ ...
+    feature_importances_, gamma_, n_features_in_, feature_names_in_ ...
+
+    Examples
+    --------
+    >>> from kxbook import KernelExpand
+    >>> from kxbook.data import load_pathbased
+    >>> X, y = load_pathbased(return_X_y=True)
+    >>> model = KernelExpand(3, max_leaves=6, base="empty", gamma=0.05, random_state=0).fit(X)
+    >>> model.n_leaves_, round(model.price_, 4)
+    (6, 1.0021)
+    >>> model.explain([18, 25])
+    ['x0 ≤ 18.225', 'x1 < 12.125 or x1 > 20.525']
+    """
 
     _grown = "labels"
 

@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from .columns import encode
-from .estimators import KernelExKMC, KernelIMM, _imm_tree, _Reference, _Whole
+from kxbook.estimators import (
+    KernelExKMC,
+    KernelIMM,
+    _imm_tree,
+    _Reference,
+    _Whole,
+    with_shared_documentation,
+)
 from .gram import StreamedGram, one_blas_thread, sq_dists
 from .grow import check_bins, grow
 from .imm import axis_shifts
@@ -699,6 +706,7 @@ def best_found(
     return min(near, key=lambda t: (t.depth, t.n_leaves))
 
 # %% ../nbs/320_search.ipynb #539409af
+@with_shared_documentation
 class KernelTree(KernelIMM):
     """KernelTree: the cheapest small tree that a search from many starts finds.
 
@@ -708,8 +716,7 @@ class KernelTree(KernelIMM):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of reference clusters. Ignored if `reference_labels` are given.
+    n_clusters ...
     max_leaves : int, default=None
         Most leaves of the tree. None: twice the number of reference clusters. With at most as
         many leaves as clusters each leaf is a cluster of its own. With more than 64 fewer starts
@@ -720,8 +727,7 @@ class KernelTree(KernelIMM):
         Whether a node may ask for an interval, or only for a threshold.
     kernel : str, Kernel or callable, default="gaussian"
         As for `KernelKMeans`, but not "precomputed". It need not have surrogate features.
-    gamma : "scale" or float, default="scale"
-        Width of "gaussian" and "laplace".
+    gamma ...
     surrogate : str, default="auto"
         Surrogate features of the tree of Kernel IMM that the certificate is about. Those of the
         kernel are all tried as starts. With "auto", features that the data does not allow are
@@ -732,42 +738,12 @@ class KernelTree(KernelIMM):
         Shift of Taylor features.
     candidates : {"all", "midpoints"}, default="all"
         Thresholds that Kernel IMM tries.
-    bins : "auto", int or None, default="auto"
-        Most different values of a column: None for all of them; "auto" is None up to 200 000
-        distinct rows and 256 beyond.
-    gram : {"auto", "dense", "streamed", "nystroem", "nystroem++"}, default="auto"
-        How the kernel is stored, as for `KernelKMeans`.
-    rank : int, float or array, default=200
-        Landmarks of gram="nystroem", as for `KernelKMeans`.
-    verbose : int, default=0
-        1 shows progress.
-    random_state : int, RandomState instance or None, default=None
-        Makes the result repeatable.
+    bins, gram, rank, verbose, random_state ...
 
     Attributes
     ----------
-    tree_ : Tree
-        The tree.
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each row by the tree.
-    reference_labels_ : ndarray of shape (n_samples,)
-        The clusters that the tree explains.
-    cost_ : float
-        Kernel k-means cost of the tree's clusters, with their own means.
-    reference_cost_ : float
-        Kernel k-means cost of the reference clusters.
-    price_ : float
-        cost_ / reference_cost_. It can be below 1, since the reference need not be optimal.
-    n_leaves_ : int
-        Number of leaves.
-    feature_importances_ : ndarray of shape (n_features,)
-        Share of each column in what the cuts have saved.
-    gamma_ : float or None
-        Width that was used; None for kernels without one.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of str
-        Their names, if X had names.
+    tree_, labels_, reference_labels_, cost_, reference_cost_, price_, n_leaves_ ...
+    feature_importances_, gamma_, n_features_in_, feature_names_in_ ...
 
     Examples
     --------
