@@ -90,9 +90,9 @@ def test_given_labels_as_a_dask_array_and_init(blobs):
 
 
 def test_rare_values_outside_the_sample_get_bins(monkeypatch):
-    from kxbook import imm, scale
+    from kxbook import columns, scale
 
-    monkeypatch.setattr(imm, "SAMPLE", 500)
+    monkeypatch.setattr(columns, "SAMPLE", 500)
     rng = np.random.default_rng(0)
     X = np.c_[np.r_[np.zeros(9990), np.full(10, 7.0)], rng.normal(size=10_000)]
     y = (X[:, 0] > 0).astype(int)
@@ -103,9 +103,9 @@ def test_rare_values_outside_the_sample_get_bins(monkeypatch):
 
 
 def test_an_end_that_is_a_value_is_consistent(monkeypatch):
-    from kxbook import imm
+    from kxbook import columns
 
-    monkeypatch.setattr(imm, "SAMPLE", 300)
+    monkeypatch.setattr(columns, "SAMPLE", 300)
     rng = np.random.default_rng(1)
     X = rng.integers(0, 4000, size=(9000, 2)).astype(float)
     y = (X[:, 0] > 1999).astype(int) + (X[:, 1] > 1500)
