@@ -624,6 +624,7 @@ def run(words, **options):
     return subprocess.run([sys.executable, "-c", RUN, *words], capture_output=True, **options)
 
 
+@pytest.mark.slow
 def test_standard_input_has_an_encoding(tmp_path):
     text = "größe,b\r\n1,1\r\n2,1\r\n8,1\r\n9,1\r\n"
     for data, words in (
@@ -811,6 +812,7 @@ def test_lists_that_are_none(iris, capsys, words):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.slow
 def test_a_full_disk(iris, tmp_path):
     tree, names = two("petal width")
     path = document(tmp_path, tree, names)
@@ -836,6 +838,7 @@ def test_a_full_disk(iris, tmp_path):
             ), done.stderr
 
 
+@pytest.mark.slow
 def test_a_terminal_that_lacks_a_character(tmp_path):
     path = write(tmp_path / "a.csv", ["größe 🦄"], [[1], [9]])
     words = [sys.executable, "-c", RUN, "explain", path, "-k", "2", "-q"]

@@ -488,6 +488,7 @@ def test_in_processes(alone):
     )
 
 
+@pytest.mark.slow
 def test_in_spawned_processes_and_threads_at_once(alone):
     with (
         ProcessPoolExecutor(2, mp_context=get_context("spawn")) as others,

@@ -79,6 +79,7 @@ def edit(path, change):
     nbformat.write(notebook, path)
 
 
+@pytest.mark.slow
 def test_a_chapter(copy):
     *cells, (kind, line), (_, commands) = recipe("A chapter")
     nbformat.write(

@@ -54,6 +54,7 @@ def in_a_process(**variables):
     ).stdout
 
 
+@pytest.mark.slow
 def test_runs_and_numbers_of_threads():
     names = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"
     settings = [dict.fromkeys(names, threads) | {"PYTHONHASHSEED": threads} for threads in "12"] + [
@@ -67,7 +68,7 @@ def ties(n=120, d=2, seed=0):
     return np.random.default_rng(seed).integers(0, 5, size=(n, d)).astype(float)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_limits_of_threads_within_a_process(threads):
     X = np.random.default_rng(4).normal(size=(1300, 3)).round(1)  # several blocks
     with threadpool_limits(threads):

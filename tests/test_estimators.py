@@ -34,18 +34,25 @@ from kxbook.kkmeans import lloyd, random_start
 X = np.random.default_rng(0).uniform(size=(40, 3))
 
 
-CHECKED = [  # each as it is by default, and in another way
-    *(KernelKMeans(), KernelKMeans(3, kernel="linear", max_iter=50)),
-    *(IMM(), IMM(3, candidates="midpoints", bins=16)),
-    *(KernelIMM(), KernelIMM(3, kernel="laplace", gram="streamed")),
-    *(KernelExKMC(), KernelExKMC(3, cuts="threshold", gram="nystroem")),
-    *(KernelExpand(), KernelExpand(3, base="empty", kernel="laplace")),
-    *(KernelTree(), KernelTree(3, max_leaves=3, kernel="linear")),
+USUAL = [KernelKMeans(), IMM(), KernelIMM(), KernelExKMC(), KernelExpand(), KernelTree()]
+OTHER = [
+    KernelKMeans(3, kernel="linear", max_iter=50),
+    IMM(3, candidates="midpoints", bins=16),
+    KernelIMM(3, kernel="laplace", gram="streamed"),
+    KernelExKMC(3, cuts="threshold", gram="nystroem"),
+    KernelExpand(3, base="empty", kernel="laplace"),
+    KernelTree(3, max_leaves=3, kernel="linear"),
 ]
 
 
-@parametrize_with_checks(CHECKED)
+@parametrize_with_checks(USUAL)
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHER)
+def test_scikit_learn_checks_of_other_settings(estimator, check):
     check(estimator)
 
 
@@ -354,6 +361,7 @@ def test_progress_is_shown(capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_a_long_fit():
     source = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a job of the background\nimport numpy as np\nfrom kxbook import KernelKMeans\nX = np.random.default_rng(0).normal(size=(200_000, 10))\nprint('ready', flush=True)\nKernelKMeans(10, random_state=0).fit(X)"
     with subprocess.Popen(
@@ -420,6 +428,7 @@ def test_a_callable_keeps_its_meaning_whatever_its_name():
     assert (labels[0] == labels[1]).all()
 
 
+@pytest.mark.slow
 def test_threads_leave_the_process_as_it_was():
     from concurrent.futures import ThreadPoolExecutor
 

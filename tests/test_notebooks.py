@@ -57,6 +57,7 @@ def test_cells_share_a_namespace_and_run_in_order(run):
     assert run("x = 1", "assert x == 1")[0] == 0
 
 
+@pytest.mark.slow
 def test_cells_not_to_be_run_are_not(run):
     assert run("#| eval: false\n1 / 0")[0] == 0
 
@@ -67,11 +68,13 @@ def test_a_notebook_that_stops_early_or_passes_over_cells_fails(run, cell):
     assert code == 1 and "07_broken.ipynb" in text
 
 
+@pytest.mark.slow
 def test_a_notebook_that_is_not_run_at_all_fails(run):
     code, text = run("x = 1", front="---\nskip_exec: true\n---")
     assert code == 1 and "did not run to its end" in text
 
 
+@pytest.mark.slow
 def test_slow_cells_run_on_request_only(run):
     assert run("#| slow\n1 / 0")[0] == 0
     code, text = run("#| slow\n1 / 0", mark="slow")

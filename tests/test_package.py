@@ -168,6 +168,7 @@ def test_import_and_fit_where_nothing_can_be_written(tmp_path):
     assert done.stderr.count("compiling, once") == 1
 
 
+@pytest.mark.slow
 def test_compiling_is_announced_once_and_only_once(tmp_path):
     "The first process compiles and says so, the second reads what the first has kept."
     env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}

@@ -59,6 +59,7 @@ def test_pieces_files_dask_and_memory_agree(blobs, estimator, kernel, tmp_path):
     assert list(forms["parquet"].names) == ["c0", "c1", "c2"]
 
 
+@pytest.mark.slow
 def test_imm_and_own_clusters(blobs):
     X, _ = blobs
     chunks = da.from_array(X, chunks=(1000, -1))
@@ -185,6 +186,7 @@ def test_a_cluster_by_its_address(blobs, cluster):
     )
 
 
+@pytest.mark.slow
 def test_a_lost_worker_changes_nothing(blobs, cluster):
     "One of two workers is killed when a number of tasks is done; the tree is the same."
     from distributed.diagnostics.plugin import SchedulerPlugin

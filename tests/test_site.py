@@ -305,6 +305,7 @@ def test_imports_of_the_package_are_seen(source, expected):
     assert list(build.package_imports(build.parse(source, "here"))) == expected
 
 
+@pytest.mark.slow
 def test_an_interrupted_publication_is_repaired(book, tmp_path):
     book()
     (tmp_path / "site").rename(tmp_path / "site.old")  # killed between the two renames

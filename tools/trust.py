@@ -79,7 +79,9 @@ def fingerprints():
 
 def checks():
     text = run("python -m pytest -m '' -v tests/test_estimators.py -k scikit_learn_checks")
-    names = re.findall(r"PASSED tests/test_estimators.py::test_scikit_learn_checks\[(\w+)\(", text)
+    names = re.findall(
+        r"PASSED tests/test_estimators.py::test_scikit_learn_checks\w*\[(\w+)\(", text
+    )
     return [
         {"estimator": name, "checks passed": names.count(name)}
         for name in dict.fromkeys(sorted(names))
