@@ -512,12 +512,15 @@ def test_with_the_threads_of_joblib(alone):
 
 
 def test_scikit_learn_checks_every_estimator_and_excuses_none():
-    (mark,) = [
-        m for m in test_estimators.test_scikit_learn_checks.pytestmark if m.name == "parametrize"
-    ]
-    assert not [m for case in mark.args[1] for m in getattr(case, "marks", ()) if m.name == "xfail"]
+    for test in (
+        test_estimators.test_scikit_learn_checks,
+        test_estimators.test_scikit_learn_checks_of_other_settings,
+    ):
+        (mark,) = [m for m in test.pytestmark if m.name == "parametrize"]
+        marks = [m for case in mark.args[1] for m in getattr(case, "marks", ())]
+        assert not [m for m in marks if m.name == "xfail"]
     seen = {}
-    for estimator in test_estimators.CHECKED:
+    for estimator in [*test_estimators.USUAL, *test_estimators.OTHER]:
         seen.setdefault(type(estimator), set()).add(repr(estimator))
     assert set(seen) == CLASSES
     for kind, settings in seen.items():
