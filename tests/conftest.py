@@ -100,6 +100,11 @@ def chromium():
             browser.quit()
 
 
+def pytest_xdist_auto_num_workers(config):
+    "One process more than there are cores: some tests wait, for files or for other processes."
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
 def browser():
     if not (BINARY and DRIVER):
