@@ -44,8 +44,8 @@ REQUIRED = os.environ.get("KXBOOK_BROWSER") == "required"
 pytestmark = pytest.mark.skipif(bool(OBSTACLE) and not REQUIRED, reason=OBSTACLE or "-")
 SOME = (
     "index.html",
-    "nbs/240_imm.html",
-    "nbs/540_blueprint.html",
+    "nbs/250_imm.html",
+    "nbs/640_blueprint.html",
     "api/kernel.html",
 )  # in every run of the tests
 each_page = pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_every_page_is_quiet_offline_and_fits(browser, width, page):
         f"another host is named: {loaded}"
     )
     plain, wrong, count = formulas(browser)
-    assert not plain and not wrong and (count > 100 or page != "nbs/270_price.html")
+    assert not plain and not wrong and (count > 100 or page != "nbs/310_price.html")
 
 
 def formulas(browser):
@@ -178,7 +178,7 @@ def test_api_and_chapter_lead_to_each_other(browser):
 
 
 def test_blueprint(browser):
-    visit(browser, "nbs/540_blueprint.html")
+    visit(browser, "nbs/640_blueprint.html")
     node = browser.find_element(By.CSS_SELECTOR, ".blueprint a[data-id='prp-combine']")
     ActionChains(browser).scroll_to_element(node).move_to_element(node).perform()
     assert browser.find_elements(By.CSS_SELECTOR, ".blueprint path.lit[data-to='prp-combine']")

@@ -87,19 +87,19 @@ def test_a_chapter(copy):
             cells=[cell(*c) for c in cells],
             metadata=nbformat.read(copy / "nbs" / "110_claim.ipynb", 4).metadata,
         ),
-        copy / "nbs" / "470_parity.ipynb",
+        copy / "nbs" / "570_parity.ipynb",
     )
     book = copy / "_quarto.yml"
-    assert kind == "yaml" and "- nbs/460_cli.ipynb\n" in book.read_text()
+    assert kind == "yaml" and "- nbs/560_cli.ipynb\n" in book.read_text()
     book.write_text(
         book.read_text().replace(
-            "        - nbs/460_cli.ipynb\n", f"        - nbs/460_cli.ipynb\n{line}\n"
+            "        - nbs/560_cli.ipynb\n", f"        - nbs/560_cli.ipynb\n{line}\n"
         )
     )
     follow(commands, copy)
     parts = yaml.safe_load(book.read_text())["book"]["chapters"]
     assert any(
-        "nbs/470_parity.ipynb" in part["chapters"] for part in parts if isinstance(part, dict)
+        "nbs/570_parity.ipynb" in part["chapters"] for part in parts if isinstance(part, dict)
     )
     assert "def is_even" in (copy / "kxbook" / "parity.py").read_text()
 
@@ -191,6 +191,6 @@ def test_files_that_are_spoken_of_exist():
         for path in re.findall(
             r"`((?:tests|tools|nbs|benchmarks)/[\w./]*)`", (ROOT / name).read_text()
         ):
-            assert (ROOT / path).exists() or path == "nbs/470_parity.ipynb", (
+            assert (ROOT / path).exists() or path == "nbs/570_parity.ipynb", (
                 f"{name} speaks of {path}"
             )

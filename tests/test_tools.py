@@ -79,9 +79,9 @@ def test_notebooks_are_one_sentence_a_line(tmp_path):
 
 def test_what_a_change_touches():
     chosen = quick.touched(
-        ["nbs/270_price.ipynb", "tests/test_tree.py", "README.md", "nbs/none.ipynb"]
+        ["nbs/310_price.ipynb", "tests/test_tree.py", "README.md", "nbs/none.ipynb"]
     )
-    assert chosen[:2] == ["nbs/270_price.ipynb", "tests/test_tree.py"]
+    assert chosen[:2] == ["nbs/310_price.ipynb", "tests/test_tree.py"]
     assert {"tests/test_price.py", "tests/test_certificates.py", "tests/test_readme.py"} <= set(
         chosen
     )

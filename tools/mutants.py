@@ -48,7 +48,7 @@ MODULES = {  # chapter, properties that run first, test files that run last
         ["test_surrogate.py"],
     ),
     "imm": (
-        "240_imm",
+        "250_imm",
         [
             "codes_and_ends",
             "every_cut_of_imm",
@@ -59,17 +59,17 @@ MODULES = {  # chapter, properties that run first, test files that run last
         ["test_imm.py"],
     ),
     "sweep": (
-        "250_sweep",
+        "260_sweep",
         ["the_sweep_is", "costs_in_integers"],
         ["test_tree.py -k sweep", "test_grow.py -k sweep"],
     ),
     "grow": (
-        "260_grow",
+        "270_grow",
         ["growth_knows", "monotone_map", "two_leaves"],
         ["test_tree.py -k 'growth or xor or refused or bins'", "test_grow.py"],
     ),
     "price": (
-        "270_price",
+        "310_price",
         ["decoupling", "the_cost_knows", "best_cut", "costs_fall"],
         ["test_price.py -k 'not thousand and not price_upper'"],
     ),
