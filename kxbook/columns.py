@@ -16,7 +16,7 @@ from numba.core import event
 from numpy.typing import NDArray
 
 # %% auto #0
-__all__ = ['SAMPLE', 'Column', 'compiled', 'code_of', 'sampled', 'divide_column', 'encode', 'map_axes']
+__all__ = ['SAMPLE', 'Column', 'compiled', 'code_of', 'sampled', 'divide_column', 'encode', 'map_axes', 'encode_columns']
 
 # %% ../nbs/230_columns.ipynb #716c76e2
 @dataclass(frozen=True)
@@ -123,16 +123,23 @@ def divide_column(
     x: NDArray,  # (n,) values of one column, or of a sample of it
     bins: int | None = None,  # at most so many different codes; None: one per distinct value
     extra: NDArray | None = None,  # further values that get codes of their own
+    weights: NDArray | None = None,  # (n,) weights of the values; 1 by default
 ) -> Column:
     "The ends of intervals at each code of a column; the codes are still to be given."
     extra = np.empty(0) if extra is None else np.unique(extra)
-    data = np.sort(x)
+    if weights is not None:
+        order = np.argsort(x, kind="stable")
+        order = order[weights[order] > 0]
+        data, passed = x[order], np.cumsum(weights[order])
+    else:
+        data, passed = np.sort(x), np.arange(1, len(x) + 1)
     new = np.r_[True, data[1:] != data[:-1]]
-    most = len(x) if bins is None else bins
+    most = len(data) if bins is None else bins
     binned = new.sum() > most
     last = data[new]  # the last value of each code
     if binned:
-        last = data[(np.arange(1, most + 1) * len(x) - 1) // most]  # equal numbers of values
+        shares = np.arange(1, most + 1) * passed[-1]  # bins of equal weight
+        last = data[np.minimum(np.searchsorted(passed * most, shares), len(data) - 1)]
     if len(extra) or binned:
         before = data[np.maximum(np.searchsorted(data, extra) - 1, 0)]
         last = np.unique(np.r_[last, extra, before])
@@ -152,15 +159,17 @@ def encode(
     x: NDArray,  # (n,) values of one column
     bins: int | None = None,  # at most so many different codes; None: one per distinct value
     extra: NDArray | None = None,  # further values that get codes of their own
+    weights: NDArray | None = None,  # (n,) weights of the values; 1 by default
 ) -> Column:
     "The codes of a column, and the ends of intervals at each code."
     x = np.ascontiguousarray(x, dtype=float)
-    some = x
+    some, mass = x, weights
     if bins is not None and len(x) > SAMPLE:
-        some = x[sampled(len(x))]
+        rows = sampled(len(x))
+        some, mass = x[rows], None if weights is None else weights[rows]
         if len(np.unique(some)) <= bins:  # rare values may not be among them
-            some = np.unique(x)
-    column = divide_column(some, bins, extra)
+            some, mass = np.unique(x if weights is None else x[weights > 0]), None
+    column = divide_column(some, bins, extra, mass)
     return column.given(*code_of(x, column.hi[:-1]))
 
 # %% ../nbs/230_columns.ipynb #5ed1fc43
@@ -174,3 +183,15 @@ def map_axes(
         return [f(item) for item in items]
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(f, items))
+
+
+def encode_columns(
+    X: NDArray,  # (n, d) points
+    bins: int | None = None,  # at most so many different codes; None: one per distinct value
+    extra: NDArray | None = None,  # (k, d) further values that get codes of their own
+    weights: NDArray | None = None,  # (n,) weights of the points; 1 by default
+) -> list[Column]:
+    "The codes of every column, and the ends of intervals at each code."
+    extras = [None] * X.shape[1] if extra is None else list(extra.T)
+    axes = list(zip(X.T, extras))
+    return map_axes(lambda axis: encode(axis[0], bins, axis[1], weights), axes, len(X))

@@ -5,96 +5,21 @@
 # %% ../nbs/270_grow.ipynb #f04c30ca
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .columns import Column, encode, map_axes
-from .kernel import check_points
-from .sweep import bin_sums, group_sums, quantise, sweep
+from .columns import Column, encode_columns, map_axes
+from .kernel import check_points, warn_user
+from .nodes import BinnedCosts, NodeStore, SortedCosts
+from .sweep import quantise, sweep
 from .tree import Tree, TreeBuilder
 
 # %% auto #0
-__all__ = ['CUTS', 'EXACT_UP_TO', 'check_bins', 'grow', 'grow_from']
-
-# %% ../nbs/270_grow.ipynb #fda98cf3
-class _Books:
-    "Which points are in a leaf: what both kinds of bookkeeping have in common."
-
-    def __init__(self, X: NDArray, columns: list[Column], Q: NDArray):
-        self.X, self.Q, self.axes = X, Q, len(columns)
-        self.columns = [c.codes for c in columns]
-
-    def _leaves(self, tree: Tree | None) -> dict[int, NDArray]:
-        "The points that end in each leaf of a tree; all in one leaf without a tree."
-        if tree is None:
-            return {0: np.arange(len(self.X))}
-        ends = tree.nodes_of(self.X)
-        return {int(v): np.flatnonzero(ends == v) for v in np.flatnonzero(tree.left < 0)}
-
-    def _sides(self, rows: NDArray, axis: int, first: int, last: int) -> tuple:
-        "Some points, divided by a cut."
-        code = self.columns[axis][rows]
-        inside = (first <= code) & (code <= last)
-        return rows[inside], rows[~inside]
-
-
-class _Sorted(_Books):
-    "Leaves that keep the order of their points on every axis."
-
-    def begin(self, tree: Tree | None) -> dict[int, tuple]:
-        orders = map_axes(lambda c: np.argsort(c, kind="stable"), self.columns, len(self.X))
-        leaves = self._leaves(tree).items()
-        return {leaf: (rows, self._kept(orders, rows)[0]) for leaf, rows in leaves}
-
-    def _kept(self, orders: list[NDArray], rows: NDArray) -> tuple[list[NDArray], list[NDArray]]:
-        "The orders of some points, and of the others."
-        inside = np.zeros(len(self.X), dtype=bool)
-        inside[rows] = True
-        parts = map_axes(lambda o: (o[inside[o]], o[~inside[o]]), orders, len(orders[0]))
-        return [kept for kept, _ in parts], [left for _, left in parts]
-
-    def divide(self, state: tuple, axis: int, first: int, last: int) -> tuple:
-        left, right = self._sides(state[0], axis, first, last)
-        return tuple(zip((left, right), self._kept(state[1], left)))
-
-    def table(self, state: tuple, axis: int) -> tuple[NDArray, NDArray]:
-        return group_sums(state[1][axis], self.columns[axis], self.Q)
-
-    def totals(self, state: tuple) -> tuple[int, NDArray]:
-        return len(state[0]), self.Q[state[0]].sum(0)
-
-
-class _Binned(_Books):
-    "Leaves that keep a table of sums for every axis and bin."
-
-    def __init__(self, X: NDArray, columns: list[Column], Q: NDArray):
-        super().__init__(X, columns, Q)
-        self.codes = np.column_stack(self.columns)
-        self.bins = int(self.codes.max()) + 1
-
-    def _sums(self, rows: NDArray) -> NDArray:
-        return bin_sums(rows, self.codes, self.Q, self.bins)
-
-    def begin(self, tree: Tree | None) -> dict[int, tuple]:
-        return {leaf: (rows, self._sums(rows)) for leaf, rows in self._leaves(tree).items()}
-
-    def divide(self, state: tuple, axis: int, first: int, last: int) -> tuple:
-        left, right = self._sides(state[0], axis, first, last)
-        small = self._sums(min(left, right, key=len))
-        large = state[1] - small
-        tables = (small, large) if len(left) <= len(right) else (large, small)
-        return tuple(zip((left, right), tables))
-
-    def table(self, state: tuple, axis: int) -> tuple[NDArray, NDArray]:
-        found = np.flatnonzero(state[1][axis, :, -1])
-        return np.ascontiguousarray(state[1][axis, found, :-1]), found
-
-    def totals(self, state: tuple) -> tuple[int, NDArray]:
-        return len(state[0]), state[1][0, :, :-1].sum(0)
+__all__ = ['CUTS', 'EXACT_UP_TO', 'check_bins', 'grow', 'Limits', 'grow_from', 'check_growth']
 
 # %% ../nbs/270_grow.ipynb #08733534
 @dataclass(eq=False)
@@ -102,28 +27,28 @@ class _Leaf:
     "A leaf while the tree grows."
 
     node: int  # its number
-    state: object  # what the books say of it
+    state: Any  # what the store keeps of it
     gain: int = -1  # of the best cut, in units; -1 if there is none
     cut: tuple[int, int, int] | None = None  # axis, first and last code of the best cut
 
 
-def _best_cut(books, leaf: _Leaf, threshold: bool) -> None:
+def _best_cut(store: NodeStore, leaf: _Leaf, threshold: bool) -> None:
     "Find the best cut of a leaf, if it is worth splitting."
-    size, totals = books.totals(leaf.state)
-    cost = int(totals.min())
+    size, costs = store.leaf_costs(leaf.state)
+    cost = int(costs.min())
     if size < 2 or cost == 0:
         return
 
-    def best(axis: int) -> tuple | None:
-        G, found = books.table(leaf.state, axis)
+    def best(axis: int) -> tuple[int, int, int, int] | None:
+        G, codes = store.cost_table(leaf.state, axis)
         if len(G) < 2:
             return None
         value, first, last = sweep(G, threshold)
-        return int(value), axis, int(found[first]) if first else 0, int(found[last])
+        return int(value), axis, int(codes[first]) if first else 0, int(codes[last])
 
-    for found in map_axes(best, range(books.axes), size):
-        if found and (leaf.cut is None or cost - found[0] > leaf.gain):
-            leaf.gain, leaf.cut = cost - found[0], found[1:]
+    for cut in map_axes(best, range(store.n_axes), size):
+        if cut and (leaf.cut is None or cost - cut[0] > leaf.gain):
+            leaf.gain, leaf.cut = cost - cut[0], cut[1:]
 
 # %% ../nbs/270_grow.ipynb #b6147424
 CUTS = ("interval", "threshold")  # what a node may ask
@@ -156,64 +81,77 @@ def grow(
     quiet: bool = False,  # no warning if no leaf is worth splitting any more
     max_depth: int | None = None,  # most cuts on the way to a leaf
 ) -> Tree:
-    "Split the leaf and by the cut of largest gain, up to `max_leaves` leaves; join brothers."
+    "Split the leaf and by the cut of largest gain, up to `max_leaves` leaves; join siblings."
     X = check_points(X)
-    (Q, _), n = quantise(costs), len(X)
-    _check_grow(n, len(Q), max_leaves, tree, cuts)
-    columns = map_axes(lambda x: encode(x, check_bins(bins, n)), X.T, n)
-    books = (_Sorted if check_bins(bins, n) is None else _Binned)(X, columns, Q)
-    return grow_from(books, columns, max_leaves, tree, cuts, quiet, max_depth)
+    (Q, _), most = quantise(costs), check_bins(bins, len(X))
+    if len(Q) != len(X):
+        raise ValueError(
+            f"costs must have a row for each of the {len(X)} points. Got {len(Q)} rows."
+        )
+    check_growth(max_leaves, tree, cuts)
+    columns = encode_columns(X, most)
+    codes = [column.codes for column in columns]
+    store = SortedCosts(codes, Q, X) if most is None else BinnedCosts(codes, Q, X)
+    limits = Limits(max_leaves, max_depth, cuts, quiet)
+    return grow_from(store, columns, limits, tree)
+
+
+@dataclass(frozen=True)
+class Limits:
+    "How far a tree may grow."
+
+    max_leaves: int  # most leaves
+    max_depth: int | None = None  # most cuts on the way to a leaf
+    cuts: str = "interval"  # "interval", or "threshold" for one-sided cuts only
+    quiet: bool = False  # no warning if no leaf is worth splitting any more
 
 
 def grow_from(
-    books,  # who keeps the leaves: see above
+    store: NodeStore,  # the points of the leaves
     columns: list[Column],  # the axes, for the ends of intervals
-    max_leaves: int,  # most leaves
-    tree: Tree | None,  # where to begin; None: a single leaf
-    cuts: str,  # "interval", or "threshold" for one-sided cuts only
-    quiet: bool,  # no warning if no leaf is worth splitting any more
-    max_depth: int | None = None,  # most cuts on the way to a leaf
-    tell: Callable[[int], object] | None = None,  # told the number of leaves
+    limits: Limits,  # how far it may grow
+    tree: Tree | None = None,  # where to begin; None: a single leaf
+    progress: Callable[[int], object] | None = None,  # called with the number of leaves
 ) -> Tree:
-    "The same as `grow`, for leaves that others keep the books of."
+    "A tree grown as `grow` does, wherever the points are."
 
-    def look(leaf: _Leaf) -> _Leaf:
-        if max_depth is None or builder.depth[leaf.node] < max_depth:
-            _best_cut(books, leaf, cuts == "threshold")
+    def evaluated(leaf: _Leaf) -> _Leaf:
+        if limits.max_depth is None or builder.depth[leaf.node] < limits.max_depth:
+            _best_cut(store, leaf, limits.cuts == "threshold")
         return leaf
 
     builder = TreeBuilder(len(columns), tree)
-    leaves = [look(_Leaf(node, state)) for node, state in books.begin(tree).items()]
-    while len(leaves) < max_leaves:
+    leaves = [evaluated(_Leaf(node, state)) for node, state in store.root_nodes(tree).items()]
+    while len(leaves) < limits.max_leaves:
         chosen = max((leaf for leaf in leaves if leaf.cut), key=lambda a: a.gain, default=None)
-        if chosen is None and not quiet:
-            warnings.warn(
-                f"The tree has {len(leaves)} leaves, fewer than the {max_leaves} asked for: no "
-                "leaf is worth splitting.",
-                stacklevel=3,
+        if chosen is None and not limits.quiet:
+            warn_user(
+                f"The tree has {len(leaves)} leaves, fewer than the {limits.max_leaves} asked for: "
+                "no leaf is worth splitting."
             )
         if chosen is None or chosen.cut is None:
             break
         axis, first, last = chosen.cut
         lo, hi = columns[axis].lo[first], columns[axis].hi[last]
-        children = zip(
-            builder.split(chosen.node, axis, lo, hi), books.divide(chosen.state, *chosen.cut)
-        )
+        nodes = builder.split(chosen.node, axis, lo, hi)
+        states = store.split(chosen.state, axis, first, last)
         leaves.remove(chosen)
-        leaves += [look(_Leaf(node, state)) for node, state in children]
-        if tell:
-            tell(len(leaves))
+        leaves += [evaluated(_Leaf(node, state)) for node, state in zip(nodes, states)]
+        if progress:
+            progress(len(leaves))
     for leaf in leaves:
-        size, totals = books.totals(leaf.state)
-        label = totals.argmin() if size or tree is None else tree.label[leaf.node]
+        size, costs = store.leaf_costs(leaf.state)
+        label = costs.argmin() if size or tree is None else tree.label[leaf.node]
         builder.labels[leaf.node] = int(label)
     return builder.build()
 
 # %% ../nbs/270_grow.ipynb #e9d32cc3
-def _check_grow(n: int, rows: int, max_leaves: int, tree: Tree | None, cuts: str) -> None:
-    "Raise a ValueError for parameters of `grow` that make no sense."
-    if rows != n:
-        raise ValueError(f"costs must have a row for each of the {n} points. Got {rows} rows.")
+def check_growth(
+    max_leaves: int,  # most leaves
+    tree: Tree | None = None,  # where to begin, if not with a single leaf
+    cuts: str = "interval",  # what a node may ask
+) -> None:
+    "Raise a ValueError for limits of growth that make no sense."
     if cuts not in CUTS:
         raise ValueError(f"The 'cuts' parameter must be a str among {CUTS}. Got {cuts!r} instead.")
     if not isinstance(max_leaves, (int, np.integer)) or max_leaves < 1:

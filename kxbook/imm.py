@@ -5,14 +5,14 @@
 # %% ../nbs/250_imm.ipynb #04d662ad
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# some of these were here before: see `columns`
+# some of these were here before: see `columns` and `nodes`
 from kxbook.columns import (  # noqa: F401, I001
     SAMPLE,
     Column,
@@ -20,20 +20,32 @@ from kxbook.columns import (  # noqa: F401, I001
     compiled,
     divide_column,
     encode,
+    encode_columns,
     map_axes,
     sampled,
 )
 from .gram import one_blas_thread
-from .kernel import Kernel, check_points
+from .kernel import Kernel, check_points, warn_user
+from kxbook.nodes import (  # noqa: F401
+    BinnedLabels,
+    LabelStore,
+    SortedLabels,
+    compensated_sums,
+    count_bins,
+    in_units,
+    items_of,
+    subtract,
+)
 from .surrogate import axis_features, choose_surrogate
 from .tree import Tree, TreeBuilder
 
 # %% auto #0
-__all__ = ['count_bins', 'subtract', 'items_of', 'Step', 'imm', 'imm_from', 'kernel_imm', 'axis_shifts']
+__all__ = ['FEATURE_BYTES', 'imm_from', 'Threshold', 'AxisFeatures', 'Step', 'ImmTree', 'imm', 'Surrogate', 'surrogate_imm',
+           'kernel_imm', 'cluster_means', 'axis_shifts']
 
 # %% ../nbs/250_imm.ipynb #dacdb82e
 @compiled
-def _interval(column, peak, theta):
+def _interval(column: NDArray, peak: int, theta: float) -> tuple[int, int]:
     "First and last code at which a unimodal column exceeds theta; (-1, -1) if none does."
     if column[peak] <= theta:
         return -1, -1
@@ -53,15 +65,37 @@ def _interval(column, peak, theta):
             high = middle - 1
     return first, low
 
+# %% ../nbs/250_imm.ipynb #0ff19aaa
+class Threshold(NamedTuple):
+    "A threshold on a feature of an axis, and the interval of codes where the feature exceeds it."
+
+    mistakes: int  # units of weight on the other side than their centre
+    margin: float  # the smaller of the gaps at the ends of the interval
+    first: int  # first code of the interval
+    last: int  # last code of the interval
+    feature: int  # which feature of the axis; -1 if none separates the centres
+    theta: float  # the threshold
+    complement: bool  # whether the interval is where the feature does not exceed it
+
 # %% ../nbs/250_imm.ipynb #9d8754cf
 @compiled
-def _fewest(code, label, count, Phi, mu, peaks, gaps, here, midpoints):
-    "The best threshold: mistakes, margin, first, last, feature, theta, complement?"
+def _min_mistake_threshold(
+    code: NDArray,
+    label: NDArray,
+    count: NDArray,
+    Phi: NDArray,
+    mu: NDArray,
+    peaks: NDArray,
+    gaps: NDArray,
+    here: NDArray,
+    midpoints: bool,
+) -> tuple:
+    "The fields of the `Threshold` with the fewest mistakes, among all features of an axis."
     n, (r, m), k = len(code), Phi.shape, len(mu)
     total = np.zeros(k, np.int64)
     for i in range(n):
         total[label[i]] += count[i]
-    best, margin, found = 2**62, -1.0, (m, m, -1, 0.0, False)
+    best, margin, interval = 2**62, -1.0, (m, m, -1, 0.0, False)
     inside, above = np.zeros(k, np.int64), np.zeros(k, np.int64)
     for j in range(r):
         column = Phi[j]
@@ -119,204 +153,113 @@ def _fewest(code, label, count, Phi, mu, peaks, gaps, here, midpoints):
                 0.0 if a < 0 else min(gaps[a - 1] if a > 0 else 1.0, gaps[b] if b < m - 1 else 1.0)
             )
             tie = mistakes == best and abs(wide - margin) <= 1e-12
-            if mistakes < best or wide > margin + 1e-12 or (tie and (a, b) < found[:2]):
-                best, margin, found = mistakes, wide, (a, b, j, theta, flip)
-    return best, margin, *found
-
-# %% ../nbs/250_imm.ipynb #bdf0200e
-@compiled
-def count_bins(
-    rows: NDArray,  # some items
-    codes: NDArray,  # code of every item in a column
-    label: NDArray,  # cluster of every item
-    count: NDArray,  # copies of every item
-    bins: int,  # number of codes
-    k: int,  # number of clusters
-) -> NDArray:
-    "How many of the given items have each code of a column and each cluster: (bins, k)."
-    H = np.zeros((bins, k), np.int64)
-    for i in rows:
-        H[codes[i], label[i]] += count[i]
-    return H
-
-
-class _Items:
-    "Which items are in a node: what both kinds of bookkeeping have in common."
-
-    def __init__(self, codes: list[NDArray], label: NDArray, count: NDArray, k: int):
-        self.codes, self.label, self.count, self.k = codes, label, count, k
-
-    def _sides(self, state: tuple, axis: int, a: int, b: int, goes_in: NDArray) -> NDArray:
-        "1 for items inside with their centre, 2 outside, 3 for the mistakes; 0 elsewhere."
-        here, side = state[0], np.zeros(len(self.label), dtype=np.int8)
-        inside = (a <= self.codes[axis][here]) & (self.codes[axis][here] <= b)
-        right_side = goes_in[self.label[here]] == inside
-        side[here] = np.where(right_side, np.where(inside, 1, 2), 3)
-        return side
-
-    def weights(self, state: tuple) -> NDArray:
-        return np.bincount(self.label[state[0]], self.count[state[0]], self.k)
-
-    def kept(self, state: tuple) -> NDArray | None:
-        return state[0] if len(self.label) <= 200_000 else None
-
-
-class _SortedItems(_Items):
-    "Nodes that keep the order of their items on every axis."
-
-    def begin(self) -> dict[int, tuple]:
-        order = map_axes(lambda c: np.argsort(c, kind="stable"), self.codes, len(self.label))
-        return {0: (np.arange(len(self.label)), order)}
-
-    def divide(self, state: tuple, *cut) -> tuple:
-        side, (here, orders) = self._sides(state, *cut), state
-        return tuple((here[side[here] == i], [o[side[o] == i] for o in orders]) for i in (1, 2))
-
-    def items(self, state: tuple, axis: int) -> tuple[NDArray, NDArray, NDArray]:
-        order = state[1][axis]
-        return self.codes[axis][order], self.label[order], self.count[order]
-
-
-class _CountedItems(_Items):
-    "Nodes that keep a table of counts for every axis, code and cluster."
-
-    def _tables(self, rows: NDArray) -> list[NDArray]:
-        def counted(axis: int) -> NDArray:
-            given = rows, self.codes[axis], self.label, self.count
-            return count_bins(*given, self.bins[axis], self.k)
-
-        return map_axes(counted, range(len(self.codes)), len(rows))
-
-    def begin(self) -> dict[int, tuple]:
-        self.bins, rows = [int(c.max()) + 1 for c in self.codes], np.arange(len(self.label))
-        return {0: (rows, self._tables(rows))}
-
-    def divide(self, state: tuple, *cut) -> tuple:
-        side, here = self._sides(state, *cut), state[0]
-        rows = [here[side[here] == i] for i in (1, 2, 3)]
-        small, lost = self._tables(min(rows[:2], key=len)), self._tables(rows[2])
-        large = subtract(state[1], small, lost)
-        pair = (small, large) if len(rows[0]) <= len(rows[1]) else (large, small)
-        return (rows[0], pair[0]), (rows[1], pair[1])
-
-    def items(self, state: tuple, axis: int) -> tuple[NDArray, NDArray, NDArray]:
-        return items_of(state[1][axis])
-
-
-def subtract(
-    tables: list,  # of a node, one for each axis
-    small: list,  # of its smaller child
-    lost: list,  # of the mistakes
-) -> list:
-    "The tables of the larger child: what neither went to the smaller nor was lost."
-    return [t - s - l for t, s, l in zip(tables, small, lost)]
-
-
-def items_of(
-    table: NDArray,  # (bins, k) counts by code and cluster
-) -> tuple[NDArray, NDArray, NDArray]:
-    "Code, cluster and count of the entries of a table that are not zero."
-    code, label = np.nonzero(table)
-    return code.astype(np.int32), label, table[code, label]
+            if mistakes < best or wide > margin + 1e-12 or (tie and (a, b) < interval[:2]):
+                best, margin, interval = mistakes, wide, (a, b, j, theta, flip)
+    return best, margin, *interval
 
 # %% ../nbs/250_imm.ipynb #bc98efd5
+class AxisFeatures(NamedTuple):
+    "The features of one axis."
+
+    Phi: NDArray  # (r, m) each feature on the codes
+    centres: NDArray  # (k, r) their means over the clusters
+    peaks: NDArray  # (r,) the code at which each is largest
+
+
 @dataclass(frozen=True)
 class Step:
     "What IMM did at one inner node."
 
     cut: tuple[int, int, int]  # axis, first and last code of the interval
     feature: tuple[int, float]  # which feature of the axis, and the threshold on it
-    mistakes: int  # t(u)
+    mistakes: float  # t(u)
     centres: NDArray  # the centres that arrived
     items: NDArray | None  # items that arrived with their centre; None for large data
 
 
+class ImmTree(NamedTuple):
+    "The tree of IMM, and how it came about."
+
+    tree: Tree  # one leaf for each centre
+    steps: list[Step]  # what was done at each inner node, from the root down
+
+
 def imm(
+    store: LabelStore,  # the items of the nodes
     columns: list[Column],  # the axes as codes
-    rows: NDArray,  # (p,) point of each item
-    label: NDArray,  # (p,) cluster of each item
-    count: NDArray,  # (p,) copies of each item
-    features: Callable,  # axis -> features of codes (r, m), of centres (k, r); peaks
-    k: int,  # number of clusters
+    features: Callable[[int], AxisFeatures],  # of an axis
     *,
     midpoints: bool = False,  # only thresholds halfway between neighbouring centres
-    counted: bool = False,  # keep tables of counts, for columns of few codes
     quiet: bool = False,  # no warning if centres coincide
-) -> tuple[Tree, list[Step]]:
+) -> ImmTree:
     "The tree of IMM, and what it did at each inner node."
-    whole = len(rows) == len(columns[0].codes) and (np.diff(rows) == 1).all()
-    codes = [c.codes if whole else c.codes[rows] for c in columns]
-    books = (_CountedItems if counted else _SortedItems)(codes, label, count, k)
-    return imm_from(books, columns, features, k, midpoints, quiet)
-
-
-def imm_from(
-    books,  # who keeps the nodes: see above
-    columns: list[Column],  # the axes as codes
-    features: Callable,  # axis -> features of codes (r, m), of centres (k, r); peaks
-    k: int,  # number of clusters
-    midpoints: bool = False,  # only thresholds halfway between neighbouring centres
-    quiet: bool = False,  # no warning if centres coincide
-) -> tuple[Tree, list[Step]]:
-    "The same as `imm`, for nodes that others keep the books of."
     builder, steps = TreeBuilder(len(columns)), []
-    todo = [(0, np.arange(k), books.begin()[0])]
+    todo = [(0, np.arange(store.k), store.root_nodes()[0])]
     while todo:
         node, here, state = todo.pop(0)
-        weights, found = books.weights(state), None
+        weights, best = store.cluster_weights(state), None
         if len(here) > 1:
             size = int(weights.sum())
-            found = _best_threshold(books, state, columns, features, here, midpoints, size)
-        if found is None:
+            best = _best_threshold(store, state, columns, features, here, midpoints, size)
+        if best is None:
             builder.labels[node] = _only_centre(here, weights, quiet)
             continue
-        axis, (mistakes, _, a, b, j, theta, flip) = found
-        up = (features(axis)[1][here, j] > theta) != flip
-        goes_in = np.zeros(k, dtype=bool)
+        axis, chosen = best
+        a, b, j, theta = chosen.first, chosen.last, chosen.feature, chosen.theta
+        up = (features(axis).centres[here, j] > theta) != chosen.complement
+        goes_in = np.zeros(store.k, dtype=bool)
         goes_in[here[up]] = True
-        lo, hi = _ends(columns[axis], a, b, features(axis)[0][j])
-        what = (axis, a, b), (int(j), float(theta)), int(mistakes)
-        steps.append(Step(*what, here, books.kept(state)))
-        inside, outside = books.divide(state, axis, a, b, goes_in)
+        mistakes = chosen.mistakes if store.unit == 1 else chosen.mistakes * store.unit
+        cut = axis, a, b
+        steps.append(Step(cut, (j, theta), mistakes, here, store.item_rows(state)))
+        inside, outside = store.split(state, *cut, goes_in)
+        lo, hi = _ends(columns[axis], a, b, features(axis).Phi[j])
         yes, no = builder.split(node, axis, lo, hi)
         todo += [(yes, here[up], inside), (no, here[~up], outside)]
-    return builder.build(), steps
+    return ImmTree(builder.build(), steps)
 
 # %% ../nbs/250_imm.ipynb #925ea823
 def _best_threshold(
-    books, state, columns, features, here, midpoints: bool, size: int
-) -> tuple | None:
+    store: LabelStore,
+    state: Any,
+    columns: list[Column],
+    features: Callable[[int], AxisFeatures],
+    here: NDArray,
+    midpoints: bool,
+    size: int,
+) -> tuple[int, Threshold] | None:
     "The axis and threshold with the fewest mistakes; None if the centres coincide."
 
-    def best(axis: int) -> tuple:
-        code, label, count = books.items(state, axis)
-        Phi, mu, peaks = features(axis)
+    def best(axis: int) -> Threshold:
+        items, known = store.label_items(state, axis), features(axis)
         gaps = columns[axis].gaps
-        return _fewest(code, label, count, Phi, mu, peaks, gaps, here, midpoints)
+        mistakes, margin, a, b, j, theta, flip = _min_mistake_threshold(
+            *items, known.Phi, known.centres, known.peaks, gaps, here, midpoints
+        )
+        return Threshold(int(mistakes), margin, int(a), int(b), int(j), float(theta), bool(flip))
 
-    found = map_axes(best, range(len(columns)), size)
-    chosen = None
-    for axis, result in enumerate(found):
-        if result[4] < 0:
+    chosen: tuple[int, Threshold] | None = None
+    for axis, threshold in enumerate(map_axes(best, range(len(columns)), size)):
+        if threshold.feature < 0:
             continue
         least, wide = (np.inf, 0.0) if chosen is None else chosen[1][:2]
-        if result[0] < least or (result[0] == least and result[1] > wide + 1e-12):
-            chosen = axis, result
+        fewer, equal = threshold.mistakes < least, threshold.mistakes == least
+        if fewer or (equal and threshold.margin > wide + 1e-12):
+            chosen = axis, threshold
     return chosen
 
 
 def _only_centre(here: NDArray, weights: NDArray, quiet: bool) -> int:
     "The centre of a leaf; of several that coincide, the one with most points, with a warning."
     if len(here) > 1 and not quiet:
-        warnings.warn(
+        warn_user(
             f"The centres of the clusters {here.tolist()} coincide in the features, so no cut "
-            "can separate them: they share a leaf, which gets the label of the largest.",
-            stacklevel=5,
+            "can separate them: they share a leaf, which gets the label of the largest."
         )
     return int(here[weights[here].argmax()])
 
 
-def _ends(column, a: int, b: int, feature: NDArray) -> tuple[float, float]:
+def _ends(column: Column, a: int, b: int, feature: NDArray) -> tuple[float, float]:
     "The interval of values for an interval of codes; one without data if it is empty."
     if a < 0:  # a centre is above the threshold, and no point of the data
         middle = column.hi[min(int(feature.argmax()), len(column.hi) - 2)]
@@ -324,25 +267,54 @@ def _ends(column, a: int, b: int, feature: NDArray) -> tuple[float, float]:
     return (-np.inf if a == 0 else column.lo[a]), column.hi[b]
 
 # %% ../nbs/250_imm.ipynb #d5cbb5d3
-@compiled
-def _feature_sums(Phi, code, label, count, k):
-    "Sums over each cluster of features given on codes, (k, r), in twice the precision."
-    sums, lost = np.zeros((k, len(Phi))), np.zeros((k, len(Phi)))
-    for j in range(len(Phi)):
-        column = Phi[j]
-        for i in range(len(code)):
-            l, x = label[i], count[i] * column[code[i]]
-            old = sums[l, j]
-            new = old + x
-            added = new - old
-            lost[l, j] += (old - (new - added)) + (x - added)
-            sums[l, j] = new
-    return sums + lost
+@dataclass(frozen=True)
+class Surrogate:
+    "Surrogate features of a kernel, as Kernel IMM uses them."
+
+    kernel: Kernel  # the kernel
+    name: str  # which of its surrogate features
+    order: int  # of Taylor features, and number of features for χ²
+    shift: NDArray  # (d,) subtracted from each axis before Taylor features are taken
+
+    def on(self, column: Column, axis: int) -> NDArray:
+        "The features of an axis on the codes of its column, (r, m)."
+        options = dict(order=self.order, shift=self.shift[axis])
+        Phi = axis_features(self.kernel, self.name, column.values, **options)
+        return np.ascontiguousarray(Phi.T)
+
+
+FEATURE_BYTES = 500e6  # features that are kept between nodes; beyond, they are computed again
+
+
+def surrogate_imm(
+    store: LabelStore,  # the items of the nodes
+    columns: list[Column],  # the axes as codes
+    surrogate: Surrogate,  # the features
+    centres: NDArray | None = None,  # (k, d) centres, if the features are the coordinates
+    *,
+    midpoints: bool = False,  # only thresholds halfway between neighbouring centres
+    quiet: bool = False,  # no warning if centres coincide
+) -> ImmTree:
+    "The tree of Kernel IMM, wherever the items are."
+    seen: dict[int, AxisFeatures] = {}
+
+    def features(axis: int) -> AxisFeatures:
+        if axis in seen:
+            return seen[axis]
+        Phi = surrogate.on(columns[axis], axis)
+        means = store.feature_means(axis, Phi) if centres is None else centres[:, axis, None]
+        computed = AxisFeatures(Phi, np.ascontiguousarray(means), Phi.argmax(1))
+        if sum(known.Phi.nbytes for known in seen.values()) < FEATURE_BYTES:
+            seen[axis] = computed
+        return computed
+
+    with one_blas_thread:  # the threads are over the axes
+        return imm(store, columns, features, midpoints=midpoints, quiet=quiet)
 
 # %% ../nbs/250_imm.ipynb #53d5b3e8
 def kernel_imm(
     X: ArrayLike,  # (n, d) points
-    counts: ArrayLike,  # (n, k) how many copies of point i are in cluster c; or (n,) labels
+    counts: ArrayLike,  # (n, k) weight of point i in cluster c; or (n,) labels
     kernel: Kernel,  # the kernel
     surrogate: str = "auto",  # which of its surrogate features
     *,
@@ -351,49 +323,41 @@ def kernel_imm(
     candidates: str = "all",  # "all" thresholds, or "midpoints" between centres
     bins: int | None = None,  # most codes of a column; None: one per distinct value
     quiet: bool = False,  # no warning if centres coincide
-) -> tuple[Tree, list[Step]]:
+) -> ImmTree:
     "The tree of Kernel IMM for given clusters, and what it did at each inner node."
-    X, surrogate = check_points(X), choose_surrogate(kernel, surrogate)
-    rows, label, count, k = _items(np.asarray(counts))
-    size, shifts = np.bincount(label, count, k), axis_shifts(X, shift)
-    seen: dict[int, tuple[NDArray, NDArray, NDArray]] = {}
-
-    def mean(of: NDArray) -> NDArray:
-        return _feature_sums(of[None], rows, label, count, k)[:, 0] / size
-
-    def column(axis: int) -> Column:
-        own = mean(X[:, axis]) if surrogate == "coordinate" else None
-        return encode(X[:, axis], bins, own)
-
-    def features(axis: int) -> tuple[NDArray, NDArray, NDArray]:
-        if axis in seen:
-            return seen[axis]
-        c = columns[axis]
-        Phi = axis_features(kernel, surrogate, c.values, order=order, shift=shifts[axis])
-        Phi = np.ascontiguousarray(Phi.T)
-        if surrogate == "coordinate":
-            centres = mean(X[:, axis])[:, None]
-        else:
-            code = c.codes if len(rows) == len(X) else c.codes[rows]
-            centres = _feature_sums(Phi, code, label, count, k) / size[:, None]
-        found = Phi, centres, Phi.argmax(1)
-        if sum(known[0].nbytes for known in seen.values()) < 500e6:
-            seen[axis] = found
-        return found
-
-    options = dict(midpoints=candidates == "midpoints", counted=bins is not None, quiet=quiet)
-    with one_blas_thread:  # the threads are over the axes
-        columns = map_axes(column, range(X.shape[1]), len(X))
-        return imm(columns, rows, label, count, features, k, **options)
+    X, name = check_points(X), choose_surrogate(kernel, surrogate)
+    rows, label, weight, k = _items(np.asarray(counts))
+    count, unit = in_units(weight)
+    centres = cluster_means(X, rows, label, count, k) if name == "coordinate" else None
+    columns = encode_columns(X, bins, centres)
+    whole = len(rows) == len(X) and bool((np.diff(rows) == 1).all())
+    codes = [c.codes if whole else c.codes[rows] for c in columns]
+    store = (SortedLabels if bins is None else BinnedLabels)(codes, label, count, k, unit)
+    features = Surrogate(kernel, name, order, axis_shifts(X, shift))
+    midpoints = candidates == "midpoints"
+    return surrogate_imm(store, columns, features, centres, midpoints=midpoints, quiet=quiet)
 
 
 def _items(counts: NDArray) -> tuple[NDArray, NDArray, NDArray, int]:
-    "Point, cluster and copies of each item, and the number of clusters."
+    "Point, cluster and weight of each item, and the number of clusters."
     if counts.ndim == 1:
-        ones = np.ones(len(counts), dtype=np.int64)
+        ones = np.ones(len(counts))
         return np.arange(len(counts)), counts.astype(np.int64), ones, int(counts.max()) + 1
     rows, label = np.nonzero(counts)
-    return rows, label, counts[rows, label].astype(np.int64), counts.shape[1]
+    return rows, label, counts[rows, label].astype(float), counts.shape[1]
+
+
+def cluster_means(
+    X: NDArray,  # (n, d) points
+    rows: NDArray,  # (p,) point of each item
+    label: NDArray,  # (p,) its cluster
+    count: NDArray,  # (p,) its weight, in units
+    k: int,  # number of clusters
+) -> NDArray:
+    "The means of the clusters, (k, d), in twice the precision."
+    size = np.bincount(label, count, k)
+    sums = [compensated_sums(x[None], rows, label, count, k)[:, 0] for x in X.T]
+    return np.column_stack(sums) / size[:, None]
 
 
 def axis_shifts(
@@ -411,3 +375,6 @@ def axis_shifts(
             f"axes. Got {shift.tolist()!r} instead."
         )
     return np.broadcast_to(shift, low.shape)
+
+
+imm_from = imm  # the name of version 0.1

@@ -5,6 +5,8 @@
 # %% ../nbs/130_kernel.ipynb #25977590
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -17,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 # %% auto #0
 __all__ = ['KERNELS', 'lowest_eigenvalue', 'is_psd', 'Kernel', 'check_points', 'gaussian', 'laplace', 'distance', 'taylor',
            'linear', 'hellinger', 'intersection', 'chi2', 'quadratic', 'epsilon', 'is_formula', 'scale_gamma',
-           'as_kernel']
+           'as_kernel', 'warn_user']
 
 # %% ../nbs/130_kernel.ipynb #95cd4d2f
 def lowest_eigenvalue(
@@ -416,3 +418,14 @@ def as_kernel(
     if X is None:
         raise ValueError("The 'gamma' parameter is 'scale', which needs X: pass it, or a number.")
     return KERNELS[kernel](scale_gamma(X))
+
+# %% ../nbs/130_kernel.ipynb #8343504f
+def warn_user(
+    message: str,  # what is wrong, and what to do
+    category: type[Warning] = UserWarning,  # its kind
+) -> None:
+    "Warn, at the line that called this package."
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals["__name__"].split(".")[0] in ("kxbook", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .columns import compiled
+# some of these were here before: see `nodes`
+from .nodes import bin_sums, cost_unit, group_sums  # noqa: F401
 
 # %% auto #0
-__all__ = ['brute_cut', 'sweep_spec', 'sweep', 'cost_unit', 'quantise', 'group_sums', 'bin_sums']
+__all__ = ['brute_cut', 'sweep_spec', 'sweep', 'quantise']
 
 # %% ../nbs/260_sweep.ipynb #f3d5e6e2
 def brute_cut(
@@ -79,15 +81,6 @@ def sweep(
     return cost, first, last
 
 # %% ../nbs/260_sweep.ipynb #ed2bcc42
-def cost_unit(
-    largest: float,  # the largest entry of a table of costs, each row minus its least entry
-    n: int,  # number of rows
-) -> float:
-    "What one unit is worth when costs become integers: a power of two, so that nothing rounds."
-    bits = min(44, 61 - int(np.ceil(np.log2(n))))
-    return 2.0 ** max(int(np.frexp(largest)[1]) - bits, -1000)
-
-
 def quantise(
     costs: ArrayLike,  # (n, k) cost of giving point i to cluster c, finite
 ) -> tuple[NDArray, float]:
@@ -99,43 +92,3 @@ def quantise(
     unit = cost_unit(table.max(), len(table))
     table /= unit
     return np.rint(table, out=table).astype(np.int64), unit
-
-# %% ../nbs/260_sweep.ipynb #7d87a7c1
-@compiled
-def group_sums(
-    order: NDArray,  # (n,) some points, sorted by their codes
-    codes: NDArray,  # code of every point
-    Q: NDArray,  # cost of every point in each cluster, int64
-) -> tuple[NDArray, NDArray]:
-    "Sums of Q over the points of each code that occurs, in a given order of codes; the codes."
-    n, k, m = len(order), Q.shape[1], 1
-    for i in range(1, n):
-        m += codes[order[i]] != codes[order[i - 1]]
-    G, found, g = np.zeros((m, k), np.int64), np.empty(m, np.int64), -1
-    for i in range(n):
-        x = order[i]
-        if i == 0 or codes[x] != codes[order[i - 1]]:
-            g += 1
-            found[g] = codes[x]
-        for c in range(k):
-            G[g, c] += Q[x, c]
-    return G, found
-
-
-@compiled
-def bin_sums(
-    rows: NDArray,  # (n,) some points
-    codes: NDArray,  # (N, d) codes of every point
-    Q: NDArray,  # (N, k) cost of every point in each cluster, int64
-    bins: int,  # number of codes
-) -> NDArray:
-    "Sums of Q over the given points for every column and code, (d, bins, k + 1); last: counts."
-    d, k = codes.shape[1], Q.shape[1]
-    H = np.zeros((d, bins, k + 1), np.int64)
-    for x in rows:
-        for a in range(d):
-            h = H[a, codes[x, a]]
-            for c in range(k):
-                h[c] += Q[x, c]
-            h[k] += 1
-    return H
