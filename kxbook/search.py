@@ -36,9 +36,9 @@ from .tree import Tree, TreeBuilder
 
 # %% auto #0
 __all__ = ['EXACT_FOR', 'EXACT_WORK', 'MAX_EXACT_POINTS', 'WORK_LIMIT', 'LEAF_LIMITS', 'SAMPLE_SIZE', 'DEPTH_PENALTY', 'DRAWS',
-           'MANY', 'MUCH', 'BUSHY', 'FEW', 'TOLL', 'Mover', 'spread', 'spread_tree', 'pull_back', 'best_found',
-           'CutOptimizer', 'centre_scatter', 'scatter_tree', 'random_cuts', 'centre_features', 'preimage_tree',
-           'nearest_tree', 'Search', 'starts', 'multistart_search', 'KernelTree']
+           'MANY', 'MUCH', 'BUSHY', 'FEW', 'TOLL', 'Mover', 'spread', 'spread_tree', 'pull_back', 'CutOptimizer',
+           'centre_scatter', 'scatter_tree', 'random_cuts', 'centre_features', 'preimage_tree', 'nearest_tree',
+           'Search', 'starts', 'best_found', 'KernelTree']
 
 # %% ../nbs/440_search.ipynb #dbb2740c
 def _distances(gram: Gram, labels: NDArray, total: NDArray, k: int, old: NDArray | None) -> NDArray:
@@ -705,7 +705,7 @@ def _regrown(search: Search, tree: Tree, cost: float) -> tuple[Tree, float]:
         tree, cost = _polish(search, tried[best], values[best])
 
 # %% ../nbs/440_search.ipynb #cea8edc4
-def multistart_search(
+def best_found(
     search: Search,  # what is sought
     bases: list[Tree],  # trees of Kernel IMM
     exact: bool = True,  # whether the best tree itself may be among the starts of small data
@@ -744,7 +744,6 @@ Mover = CutOptimizer
 spread = centre_scatter
 spread_tree = scatter_tree
 pull_back = preimage_tree
-best_found = multistart_search
 
 # %% ../nbs/440_search.ipynb #539409af
 @with_shared_documentation
