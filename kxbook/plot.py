@@ -9,6 +9,7 @@ import base64
 import io
 from collections.abc import Callable, Sequence
 from html import escape
+from typing import Protocol
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -103,9 +104,22 @@ def plot_partition(
     return ax
 
 # %% ../nbs/450_plot.ipynb #60d7d7c5
-def _places(tree) -> dict[int, tuple[float, int]]:
+class _TreeLike(Protocol):
+    "What can be drawn as a tree."
+
+    @property
+    def left(self) -> NDArray: ...
+    @property
+    def right(self) -> NDArray: ...
+    @property
+    def label(self) -> NDArray: ...
+    def question(self, node: int, feature_names: Sequence[str] | None = None, /) -> str: ...
+
+
+def _places(tree: _TreeLike) -> dict[int, tuple[float, int]]:
     "Position (x, depth) of each node: leaves at 0, 1, 2, ... from left to right."
-    places, leaves = {}, iter(range(len(tree.left)))
+    places: dict[int, tuple[float, int]] = {}
+    leaves = iter(range(len(tree.left)))
 
     def place(node: int, depth: int) -> float:
         children = [tree.left[node], tree.right[node]] if tree.left[node] >= 0 else []
@@ -118,7 +132,7 @@ def _places(tree) -> dict[int, tuple[float, int]]:
 
 # %% ../nbs/450_plot.ipynb #da8ddb1e
 def _box_text(
-    tree, node: int, feature_names: Sequence[str] | None, counts: ArrayLike | None
+    tree: _TreeLike, node: int, feature_names: Sequence[str] | None, counts: ArrayLike | None
 ) -> str:
     "The question of an inner node; the cluster of a leaf, with its number of points."
     if tree.left[node] >= 0:
@@ -134,7 +148,7 @@ def _write(ax: Axes, x: float, y: float, text: str, size: float, edge: str, widt
 
 # %% ../nbs/450_plot.ipynb #22333948
 def plot_tree(
-    tree,  # arrays left (-1 at a leaf), right, label; question(node, names)
+    tree: _TreeLike,  # arrays left (-1 at a leaf), right, label; question(node, names)
     *,
     feature_names: Sequence[str] | None = None,  # names of the columns; x0, x1, ... by default
     counts: ArrayLike | None = None,  # number of points at each node, shown at the leaves
@@ -158,8 +172,21 @@ def plot_tree(
     return ax
 
 # %% ../nbs/450_plot.ipynb #30b09a62
+class _CertificateLike(Protocol):
+    "What can be drawn as a certificate."
+
+    @property
+    def proof(self) -> Sequence[tuple[str, float]]: ...
+    @property
+    def lower_bound(self) -> float: ...
+    @property
+    def reference_cost(self) -> float: ...
+    @property
+    def one_cluster_price(self) -> float: ...
+
+
 def plot_certificate(
-    certificate,  # has proof (name and value of each line), lower_bound, costs and prices
+    certificate: _CertificateLike,  # has proof (name and value of each line), lower_bound, costs and prices
     *,
     ax: Axes | None = None,  # where to draw; a new figure by default
 ) -> Axes:
@@ -237,7 +264,7 @@ class Stepper:
         self,
         figures: Sequence[Figure],  # the pictures; they are closed
         captions: Sequence[str],  # what is seen in each of them, also for those who cannot see
-    ):
+    ) -> None:
         if not figures or len(figures) != len(captions):
             raise ValueError(
                 "A stepper needs figures, and one caption for each. "

@@ -31,7 +31,7 @@ from .kernel import as_kernel, check_points
 from .price import Certificate, price_of
 from .search import KernelTree
 from .surrogate import choose_surrogate
-from .tree import Tree, _digits, build_tree, regions, shown
+from .tree import Tree, build_tree, regions, shortest_digits, shown
 
 # %% auto #0
 __all__ = ['PALETTE', 'MISSING', 'SCHEMA', 'NYSTROEM_FROM', 'METHODS', 'SCALES', 'POSITIVE', 'plain_number', 'in_units',
@@ -143,7 +143,7 @@ def say(
         return f"{'is' if yes else 'is not'} “{shown(feature.value)}”"
     said = []
     for (lo, lo_in), (hi, hi_in) in pieces:
-        low, high = _digits([lo, hi])
+        low, high = shortest_digits([lo, hi])
         up, down = ("at least" if lo_in else "above"), ("at most" if hi_in else "below")
         if lo == hi:
             said.append(low)
@@ -155,7 +155,7 @@ def say(
     if len(said) == 2 and pieces[0][0][0] == -np.inf and pieces[1][1][0] == np.inf:
         (_, (lo, lo_in)), ((hi, hi_in), _) = pieces
         if not lo_in and not hi_in:
-            return "is outside {} to {}".format(*_digits([lo, hi]))
+            return "is outside {} to {}".format(*shortest_digits([lo, hi]))
     return ("is either " if len(said) > 1 else "is ") + " or ".join(said)
 
 # %% ../nbs/540_report.ipynb #039d1be9
@@ -530,7 +530,7 @@ def prune(
     node: int,  # an inner node
     label: int,  # the label of the leaf that takes its place
 ) -> Tree:
-    "The tree with a leaf in the place of a node; brothers of one label are joined."
+    "The tree with a leaf in the place of a node; siblings of one label are joined."
     arrays = (tree.axis, tree.lo, tree.hi, tree.left, tree.right)
     nodes = [list(row) for row in zip(*(a.tolist() for a in arrays))]
     labels = {i: int(tree.label[i]) for i in range(len(nodes)) if tree.left[i] < 0}

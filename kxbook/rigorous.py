@@ -5,16 +5,23 @@
 # %% ../nbs/330_rigorous.ipynb #13027b09
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .kernel import Kernel, is_formula
 from .price import Certificate, normalised_price, price_of, relaxed_matrix
+
+if TYPE_CHECKING:
+    from flint import arb, arb_mat
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 # %% auto #0
 __all__ = ['BITS', 'FORMS', 'RIGOROUS_UP_TO', 'at_most', 'at_least', 'distance_balls', 'Enclosure', 'verified_cost',
@@ -24,7 +31,7 @@ __all__ = ['BITS', 'FORMS', 'RIGOROUS_UP_TO', 'at_most', 'at_least', 'distance_b
 BITS = 256  # digits of the midpoints of intervals, in bits, at least
 
 
-def _flint() -> Any:
+def _flint() -> ModuleType:
     "The library of intervals, or an error that says how to get it."
     try:
         import flint
@@ -35,20 +42,20 @@ def _flint() -> Any:
     return flint
 
 
-def _precisely(f: Callable) -> Callable:
+def _precisely(f: Callable[_P, _R]) -> Callable[_P, _R]:
     "The function, computed with at least as many digits as this chapter wants."
 
     @wraps(f)
-    def precise(*given, **options):
+    def precise(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         ctx = _flint().ctx
         with ctx.workprec(max(BITS, ctx.prec)):
-            return f(*given, **options)
+            return f(*args, **kwargs)
 
     return precise
 
 # %% ../nbs/330_rigorous.ipynb #273e4cf5
 def at_most(
-    ball: Any,  # a number of the library of intervals
+    ball: arb,  # a number of the library of intervals
 ) -> float:
     "A float that is certainly not less than the number."
     value = float(ball.upper()) if ball.is_finite() else np.inf
@@ -58,53 +65,53 @@ def at_most(
 
 
 def at_least(
-    ball: Any,  # a number of the library of intervals
+    ball: arb,  # a number of the library of intervals
 ) -> float:
     "A float that is certainly not more than the number."
     return -at_most(-ball)
 
 # %% ../nbs/330_rigorous.ipynb #4b0b562b
-def _total(terms) -> Any:
+def _total(terms: Iterable[arb]) -> arb:
     return sum(terms, _flint().arb(0))
 
 
-def _square(value: Any) -> Any:
+def _square(value: arb) -> arb:
     return value * value  # a power of an interval around zero would be taken by its logarithm
 
 
-def _squares(x: list, y: list) -> Any:
+def _squares(x: list[arb], y: list[arb]) -> arb:
     return _total(_square(s - t) for s, t in zip(x, y))
 
 
-def _absolutes(x: list, y: list) -> Any:
+def _absolutes(x: list[arb], y: list[arb]) -> arb:
     return _total(abs(s - t) for s, t in zip(x, y))
 
 
-def _gaussian(x: list, y: list, gamma: Any) -> Any:
+def _gaussian(x: list[arb], y: list[arb], gamma: arb) -> arb:
     return -2 * (-gamma * _squares(x, y)).expm1()
 
 
-def _laplace(x: list, y: list, gamma: Any) -> Any:
+def _laplace(x: list[arb], y: list[arb], gamma: arb) -> arb:
     return -2 * (-gamma * _absolutes(x, y)).expm1()
 
 
-def _chi2(x: list, y: list) -> Any:
+def _chi2(x: list[arb], y: list[arb]) -> arb:
     return _total(_square(s - t) / (s + t) for s, t in zip(x, y) if s + t > 0)
 
 
-def _quadratic(x: list, y: list) -> Any:
+def _quadratic(x: list[arb], y: list[arb]) -> arb:
     return _total(_square(a * b - c * d) for a, c in zip(x, y) for b, d in zip(x, y))
 
 
-def _same(value: Any) -> Any:
+def _same(value: arb) -> arb:
     return value
 
 
-def _root(value: Any) -> Any:
+def _root(value: arb) -> arb:
     return value.sqrt()
 
 
-def _power(value: Any, beta: Any) -> Any:
+def _power(value: arb, beta: arb) -> arb:
     return value**beta if value > 0 else value
 
 # %% ../nbs/330_rigorous.ipynb #246bebca
@@ -123,7 +130,7 @@ FORMS: dict[str, tuple[Callable, Callable]] = {  # how coordinates are prepared,
 def distance_balls(
     kernel: Kernel,  # a kernel of the book
     X: NDArray,  # (n, d) points
-) -> list[list]:
+) -> list[list[arb]]:
     "Squared distances of the features of each point to those before it, as intervals."
     if not is_formula(kernel):
         raise ValueError(
@@ -154,27 +161,27 @@ class Enclosure(NamedTuple):
         return self.low / 2 + self.high / 2 if self.sharp else float("nan")
 
 
-def _enclosed(ball: Any) -> Enclosure:
+def _enclosed(ball: arb) -> Enclosure:
     return Enclosure(at_least(ball), at_most(ball))
 
 
-def _matrix(D: list[list]) -> Any:
+def _matrix(D: list[list[arb]]) -> arb_mat:
     "The symmetric matrix of distances."
     n, zero = len(D), _flint().arb(0)
     full = [[D[max(i, j)][min(i, j)] if i != j else zero for j in range(n)] for i in range(n)]
     return _flint().arb_mat(full)
 
 
-def _norm(M: Any) -> Any:
+def _norm(M: arb_mat) -> arb:
     "At least the Frobenius norm of a matrix of intervals."
     return _total(_square(v.abs_upper()) for v in M.entries()).sqrt()
 
 
 @_precisely
 def verified_cost(
-    D: list[list],  # squared distances of each point to those before it, as intervals
+    D: list[list[arb]],  # squared distances of each point to those before it, as intervals
     V: NDArray,  # (n, k) how much weight of each point is in each cluster
-) -> Any:
+) -> arb:
     "The kernel k-means cost of a clustering, as an interval."
     arb, cost = _flint().arb, _flint().arb(0)
     for v in V.T:
@@ -188,11 +195,11 @@ def verified_cost(
 # %% ../nbs/330_rigorous.ipynb #3e00f35b
 @_precisely
 def verified_bound(
-    D: list[list],  # squared distances of each point to those before it, as intervals
+    D: list[list[arb]],  # squared distances of each point to those before it, as intervals
     k: int,  # number of clusters
     w: NDArray,  # (n,) weights of the points
     added: NDArray | None = None,  # (n, n) matrix without negative entries, for a tighter bound
-) -> Any:
+) -> arb:
     "What every clustering into at most k clusters costs at least: an interval around a bound."
     arb, arb_mat, n = _flint().arb, _flint().arb_mat, len(D)
     roots = [arb(float(v)).sqrt() for v in w]
@@ -221,13 +228,13 @@ def verified_bound(
     return (one - taken - least).union(one - taken - most)
 
 
-def _times(M: Any, N: Any) -> Any:
+def _times(M: arb_mat, N: arb_mat) -> arb_mat:
     "The product entry by entry."
     pairs = zip(M.entries(), N.entries())
     return _flint().arb_mat(M.nrows(), M.ncols(), [a * b for a, b in pairs])
 
 
-def _centre(A: Any, u: Any) -> Any:
+def _centre(A: arb_mat, u: arb_mat) -> arb_mat:
     "P A P for the projection P that sends u to zero."
     Au = A * u
     uAu = (u.transpose() * Au)[0, 0]

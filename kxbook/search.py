@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from .columns import encode
+from .columns import Column, encode
 from kxbook.estimators import (
     KernelExKMC,
     KernelIMM,
@@ -24,7 +25,7 @@ from kxbook.estimators import (
     _Whole,
     with_shared_documentation,
 )
-from .gram import StreamedGram, one_blas_thread, sq_dists
+from .gram import Gram, StreamedGram, one_blas_thread, sq_dists
 from .grow import check_bins, grow
 from .imm import axis_shifts
 from .kernel import Kernel
@@ -34,12 +35,13 @@ from .sweep import quantise, sweep
 from .tree import Tree, TreeBuilder
 
 # %% auto #0
-__all__ = ['EXACT_FOR', 'EXACT_WORK', 'MANY', 'MUCH', 'BUSHY', 'FEW', 'TOLL', 'DRAWS', 'Mover', 'spread', 'spread_tree',
-           'random_cuts', 'centre_features', 'pull_back', 'nearest_tree', 'Search', 'starts', 'best_found',
-           'KernelTree']
+__all__ = ['EXACT_FOR', 'EXACT_WORK', 'MAX_EXACT_POINTS', 'WORK_LIMIT', 'LEAF_LIMITS', 'SAMPLE_SIZE', 'DEPTH_PENALTY', 'DRAWS',
+           'MANY', 'MUCH', 'BUSHY', 'FEW', 'TOLL', 'Mover', 'spread', 'spread_tree', 'pull_back', 'CutOptimizer',
+           'centre_scatter', 'scatter_tree', 'random_cuts', 'centre_features', 'preimage_tree', 'nearest_tree',
+           'Search', 'starts', 'best_found', 'KernelTree']
 
 # %% ../nbs/440_search.ipynb #dbb2740c
-def _distances(gram, labels: NDArray, total: NDArray, k: int, old: NDArray | None) -> NDArray:
+def _distances(gram: Gram, labels: NDArray, total: NDArray, k: int, old: NDArray | None) -> NDArray:
     "Squared distances to the means of clusters, (n, k); an empty one keeps its old column."
     V = np.zeros((gram.n, k))
     V[np.arange(gram.n), labels] = total
@@ -52,13 +54,29 @@ def _distances(gram, labels: NDArray, total: NDArray, k: int, old: NDArray | Non
     return np.maximum(D, 0)
 
 # %% ../nbs/440_search.ipynb #55011d83
+class _CodeCut(NamedTuple):
+    "A cut in codes of a column."
+
+    axis: int  # which column
+    first: int  # codes of its interval
+    last: int
+
+    def inside(self, columns: list[Column], rows: NDArray) -> NDArray:
+        "Which of the given rows are in the interval."
+        code = columns[self.axis].codes[rows]
+        return (self.first <= code) & (code <= self.last)
+
+    def split(self, builder: TreeBuilder, leaf: int, columns: list[Column]) -> tuple[int, int]:
+        "Let a leaf of a tree of values ask for the interval; its children, inside and outside."
+        column = columns[self.axis]
+        return builder.split(leaf, self.axis, column.lo[self.first], column.hi[self.last])
+
+
 @dataclass
 class _Node:
     "A node of a tree whose cuts may move."
 
-    axis: int = -1  # -1 at a leaf
-    first: int = 0  # codes of the interval
-    last: int = 0
+    cut: _CodeCut = _CodeCut(-1, 0, 0)  # means nothing at a leaf
     sides: tuple[_Node, _Node] | None = None  # inside, outside; None: a leaf
     label: int = 0
 
@@ -72,7 +90,7 @@ class _Node:
             else:
                 todo += node.sides[::-1]
 
-    def route(self, codes: list[NDArray], rows: NDArray, out: NDArray) -> None:
+    def route(self, columns: list[Column], rows: NDArray, out: NDArray) -> None:
         "Write the labels of the given rows."
         todo = [(self, rows)]
         while todo:
@@ -80,12 +98,11 @@ class _Node:
             if node.sides is None:
                 out[rows] = node.label
             elif len(rows):
-                code = codes[node.axis][rows]
-                inside = (node.first <= code) & (code <= node.last)
+                inside = node.cut.inside(columns, rows)
                 todo += zip(node.sides, (rows[inside], rows[~inside]))
 
 
-def _thaw(tree: Tree, columns: list) -> _Node:
+def _editable(tree: Tree, columns: list[Column]) -> _Node:
     "A tree whose cuts may move, from one of values."
     nodes = [_Node(label=int(label)) for label in tree.label]
     for i in np.flatnonzero(tree.left >= 0):
@@ -93,48 +110,44 @@ def _thaw(tree: Tree, columns: list) -> _Node:
         values = columns[axis].values
         first = int(np.searchsorted(values, tree.lo[i], "left"))
         last = int(np.searchsorted(values, tree.hi[i], "right")) - 1
-        nodes[i].axis, nodes[i].first, nodes[i].last = axis, first, last
+        nodes[i].cut = _CodeCut(axis, first, last)
         nodes[i].sides = nodes[tree.left[i]], nodes[tree.right[i]]
     return nodes[0]
 
 
-def _freeze(root: _Node, columns: list) -> Tree:
+def _frozen(root: _Node, columns: list[Column]) -> Tree:
     "The tree of values; sibling leaves with the same label are merged."
     builder, todo = TreeBuilder(len(columns)), [(0, root)]
     while todo:
-        i, node = todo.pop(0)
+        i, node = todo.pop()
         if node.sides is None:
             builder.labels[i] = node.label
-            continue
-        column = columns[node.axis]
-        lo = -np.inf if node.first == 0 else column.lo[node.first]
-        hi = np.inf if node.last >= len(column.hi) - 1 else column.hi[node.last]
-        todo += zip(builder.split(i, node.axis, lo, hi), node.sides)
+        else:
+            todo += zip(node.cut.split(builder, i, columns), node.sides)
     return builder.build()
 
 # %% ../nbs/440_search.ipynb #c815f2ab
-class Mover:
+class CutOptimizer:
     "Moves the cuts of trees on given points, for a table of costs."
 
     def __init__(
         self,
-        columns: list,  # the axes as codes
+        columns: list[Column],  # the axes as codes
         cuts: str = "interval",  # "interval", or "threshold"
         shared: bool = True,  # whether several leaves may have one label
-    ):
-        self.columns, self.codes = columns, [c.codes for c in columns]
-        self.threshold, self.shared = cuts == "threshold", shared
+    ) -> None:
+        self.columns, self.threshold, self.shared = columns, cuts == "threshold", shared
         self.rows = np.arange(len(columns[0].codes))
 
     def labels(self, root: _Node) -> NDArray:
         "The label of every point."
         out = np.empty(len(self.rows), dtype=int)
-        root.route(self.codes, self.rows, out)
+        root.route(self.columns, self.rows, out)
         return out
 
     def improve(self, tree: Tree, D: NDArray, passes: int = 20) -> Tree:
         "The tree with its cuts moved, as long as the costs of its labels fall."
-        root = _thaw(tree, self.columns)
+        root = _editable(tree, self.columns)
         best = D[self.rows, self.labels(root)].sum()
         for _ in range(passes):
             root = self._recut(root, self.rows, D)
@@ -142,12 +155,12 @@ class Mover:
             if cost >= best - 1e-12 * abs(best):
                 break
             best = cost
-        return _freeze(root, self.columns)
+        return _frozen(root, self.columns)
 
     def _recut(self, root: _Node, rows: NDArray, D: NDArray) -> _Node:
         "The root with the best cut above its two trees, and these in turn."
-        found, out = _Node(), np.empty(len(self.rows), dtype=int)
-        todo = [(found, root, rows)]
+        new_root, out = _Node(), np.empty(len(self.rows), dtype=int)
+        todo = [(new_root, root, rows)]
         while todo:
             new, node, rows = todo.pop()
             if len(rows) == 0:
@@ -158,54 +171,52 @@ class Mover:
                 continue
             costs = []
             for side in node.sides:
-                side.route(self.codes, rows, out)
+                side.route(self.columns, rows, out)
                 costs.append(D[rows, out[rows]])
-            cut, swap = self._best(node, rows, costs[0] - costs[1])
+            cut, swap = self._best_cut(node.cut, rows, costs[0] - costs[1])
             left, right = node.sides[::-1] if swap else node.sides
             if cut is None:  # all points go to one side
                 todo.append((new, right, rows))
                 continue
-            new.axis, new.first, new.last = cut
-            code = self.codes[new.axis][rows]
-            inside = (new.first <= code) & (code <= new.last)
-            new.sides = _Node(), _Node()
+            inside = cut.inside(self.columns, rows)
+            new.cut, new.sides = cut, (_Node(), _Node())
             todo.append((new.sides[1], right, rows[~inside]))
             todo.append((new.sides[0], left, rows[inside]))
-        return found
+        return new_root
 
-    def _best(self, node: _Node, rows: NDArray, more: NDArray) -> tuple[tuple | None, bool]:
+    def _best_cut(
+        self, current: _CodeCut, rows: NDArray, more: NDArray
+    ) -> tuple[_CodeCut | None, bool]:
         "The cut, and whether the sides change places; no cut if the outside takes all."
         unit = max(float(np.abs(more).max()), 1e-300) / 2.0 ** (51 - int(np.log2(len(rows)) + 1))
         w = np.rint(more / unit)  # whole numbers, so that sums are exact
 
-        def total(inside: NDArray) -> tuple[int, bool]:
+        def total(cut: _CodeCut) -> tuple[int, bool]:
+            inside = cut.inside(self.columns, rows)
             here, rest = int(w[inside].sum()), int(w[~inside].sum())
             return (here, False) if here <= rest else (rest, True)
 
-        code = self.codes[node.axis][rows]
-        value, swap = total((node.first <= code) & (code <= node.last))
-        best = (node.axis, node.first, node.last)
-        for axis, codes in enumerate(self.codes):
-            code = codes[rows]
-            sums = np.bincount(code, w)
-            found = np.flatnonzero(np.bincount(code))
-            if len(found) < 2:
+        best, (value, swap) = current, total(current)
+        for axis, column in enumerate(self.columns):
+            code = column.codes[rows]
+            present = np.flatnonzero(np.bincount(code))
+            if len(present) < 2:
                 continue
-            G = np.zeros((len(found), 2), np.int64)
-            G[:, 0] = sums[found]
+            G = np.zeros((len(present), 2), np.int64)
+            G[:, 0] = np.bincount(code, w)[present]
             cost, first, last = sweep(G, self.threshold)
             if cost < value:
-                ends = int(found[first]) if first else 0, int(found[last])
-                found_value = total((ends[0] <= code) & (code <= ends[1]))
-                if found_value[0] < value:
-                    (value, swap), best = found_value, (axis, *ends)
+                cut = _CodeCut(axis, int(present[first]) if first else 0, int(present[last]))
+                cost, other = total(cut)
+                if cost < value:
+                    value, swap, best = cost, other, cut
         whole = int(w.sum())
         if min(whole, 0) <= value:  # one side for all is as good
             return None, whole < 0
         return best, swap
 
 # %% ../nbs/440_search.ipynb #0162da73
-def spread(
+def centre_scatter(
     N: NDArray,  # (..., k) weights of the labels
     E: NDArray,  # (k, k) squared distances of the centres
 ) -> NDArray:
@@ -214,8 +225,8 @@ def spread(
     return ((N @ E) * N).sum(-1) / np.where(size > 0, 2 * size, 1.0)
 
 
-def _spreads(P: NDArray, E: NDArray, threshold: bool) -> NDArray:
-    "Spread inside plus outside of intervals of codes, (1 or m + 1, m + 1), from running sums."
+def _scatters(P: NDArray, E: NDArray, threshold: bool) -> NDArray:
+    "Scatter inside plus outside of intervals of codes, (1 or m + 1, m + 1), from running sums."
     G, size, A = P @ E, P.sum(1), P[:1] if threshold else P
     q, u = (G * P).sum(1), G @ P[-1]
     inner = q[: len(A), None] + q - 2 * A @ G.T
@@ -227,30 +238,43 @@ def _spreads(P: NDArray, E: NDArray, threshold: bool) -> NDArray:
     return np.where(proper, inner / (2 * n) + outer / (2 * (size[-1] - n)), np.inf)
 
 
-def _spread_cut(columns, rows, items, E, threshold: bool) -> tuple[float, tuple | None]:
-    "The cut of some items that lowers the spread most, and by how much."
-    label, weight = items
-    k = len(E)
-    best: tuple[float, tuple | None] = (0.0, None)
-    whole = np.bincount(label[rows], weight[rows], k)
-    before = float(spread(whole, E))
+def _scatter_cut(
+    columns: list[Column],
+    rows: NDArray,
+    label: NDArray,
+    weight: NDArray,
+    E: NDArray,
+    threshold: bool,
+) -> tuple[float, _CodeCut | None]:
+    "By how much a cut can lower the scatter, and the cut that lowers it most."
+    k, label, weight = len(E), label[rows], weight[rows]
+    best: tuple[float, _CodeCut | None] = (0.0, None)
+    before = float(centre_scatter(np.bincount(label, weight, k), E))
     if before <= 0:
         return best
     for axis, column in enumerate(columns):
         m = len(column.values)
-        place = column.codes[rows] * k + label[rows]
-        P = np.zeros((m + 1, k))
-        P[1:] = np.bincount(place, weight[rows], m * k).reshape(m, k).cumsum(0)
-        cost = _spreads(P, E, threshold)
+        P, place = np.zeros((m + 1, k)), column.codes[rows] * k + label
+        P[1:] = np.bincount(place, weight, m * k).reshape(m, k).cumsum(0)
+        cost = _scatters(P, E, threshold)
         saved = np.round(1 - cost / before, 12)  # equal but for rounding: the first
         first, last = divmod(int(saved.argmax()), m + 1)
         if saved[first, last] * before > best[0]:
-            best = float(saved[first, last]) * before, (axis, first, last - 1)
+            best = float(saved[first, last]) * before, _CodeCut(axis, first, last - 1)
     return best
 
 
-def spread_tree(
-    columns: list,  # the axes as codes, few of them
+class _Leaf(NamedTuple):
+    "A leaf of a tree that grows."
+
+    node: int  # its number
+    rows: NDArray  # its points
+    gain: float  # by how much its best cut lowers the scatter
+    cut: _CodeCut | None
+
+
+def scatter_tree(
+    columns: list[Column],  # the axes as codes, few of them
     label: NDArray,  # (n,) reference label of each point
     weight: NDArray,  # (n,) weights of the points
     E: NDArray,  # (k, k) squared distances of the centres; all 1 for Gini
@@ -259,38 +283,28 @@ def spread_tree(
     max_depth: int | None = None,  # most cuts on a path
     cuts: str = "interval",  # "interval", or "threshold"
 ) -> Tree:
-    "A tree grown best-first by the spread of the centres in its leaves."
+    "A tree grown best-first by the scatter of the centres in its leaves."
+    builder = TreeBuilder(len(columns))
 
-    def look(node: _Node, rows: NDArray, depth: int) -> tuple:
-        node.label = int(np.bincount(label[rows], weight[rows], len(E)).argmax())
-        far = max_depth is not None and depth >= max_depth
-        gain, cut = (
-            (0.0, None)
-            if far
-            else _spread_cut(columns, rows, (label, weight), E, cuts == "threshold")
-        )
-        return gain, cut, node, rows, depth
+    def evaluate_leaf(node: int, rows: NDArray) -> _Leaf:
+        if max_depth is not None and builder.depth[node] >= max_depth:
+            return _Leaf(node, rows, 0.0, None)
+        gain, cut = _scatter_cut(columns, rows, label, weight, E, cuts == "threshold")
+        return _Leaf(node, rows, gain, cut)
 
-    root = _Node()
     with one_blas_thread:  # the products are small
-        _best_first(look, root, np.arange(len(label)), columns, max_leaves)
-    return _freeze(root, columns)
-
-
-def _best_first(look, root: _Node, rows: NDArray, columns: list, max_leaves: int) -> None:
-    "Split the leaf that saves most, until there are enough."
-    leaves = [look(root, rows, 0)]
-    while len(leaves) < max_leaves:
-        best = max(range(len(leaves)), key=lambda i: leaves[i][0])
-        gain, cut, node, rows, depth = leaves[best]
-        if cut is None:
-            break
-        node.axis, node.first, node.last = cut
-        code = columns[node.axis].codes[rows]
-        inside = (node.first <= code) & (code <= node.last)
-        node.sides = _Node(), _Node()
-        parts = zip(node.sides, (rows[inside], rows[~inside]))
-        leaves[best : best + 1] = [look(*part, depth + 1) for part in parts]
+        leaves = [evaluate_leaf(0, np.arange(len(label)))]
+        while len(leaves) < max_leaves:
+            i = max(range(len(leaves)), key=lambda i: leaves[i].gain)
+            node, rows, _, cut = leaves[i]
+            if cut is None:
+                break
+            inside = cut.inside(columns, rows)
+            parts = zip(cut.split(builder, node, columns), (rows[inside], rows[~inside]))
+            leaves[i : i + 1] = [evaluate_leaf(child, part) for child, part in parts]
+    for node, rows, *_ in leaves:
+        builder.labels[node] = int(np.bincount(label[rows], weight[rows], len(E)).argmax())
+    return builder.build()
 
 # %% ../nbs/440_search.ipynb #af0f80c7
 def _below_one(U: NDArray) -> tuple[NDArray, int]:
@@ -326,54 +340,54 @@ def random_cuts(
     return builder.build()
 
 # %% ../nbs/440_search.ipynb #3a6f7093
+_Features = list[tuple[NDArray, NDArray]]  # of each axis: on the codes, and of the centres
+
+
 def centre_features(
     X: NDArray,  # (n, d) points
     V: NDArray,  # (n, k) how many copies of point i are in cluster c
-    columns: list,  # the axes as codes
+    columns: list[Column],  # the axes as codes
     kernel: Kernel,  # the kernel
     surrogate: str,  # which of its surrogate features
     *,
     order: int = 5,  # of Taylor features, and number of features for χ²
     shift: float | str | NDArray = "auto",  # subtracted before Taylor features are taken
     most: float = np.inf,  # numbers to keep; nothing is returned if there are more
-) -> list[tuple[NDArray, NDArray]]:
+) -> _Features:
     "For each axis its features on the codes, (m, r), and their means over clusters, (k, r)."
-    found = []
+    features: _Features = []
     for column, moved in zip(columns, axis_shifts(X, shift)):
         Phi = axis_features(kernel, surrogate, column.values, order=order, shift=moved)
         most -= Phi.size
         if most < 0:
             return []
         mass = [np.bincount(column.codes, v, len(Phi)) for v in V.T]
-        found.append((Phi, np.array(mass) @ Phi / V.sum(0)[:, None]))
-    return found
+        features.append((Phi, np.array(mass) @ Phi / V.sum(0)[:, None]))
+    return features
 
 
-def pull_back(
+def preimage_tree(
     tree: Tree,  # thresholds on features, all axes side by side
-    features: list,  # as `centre_features` gives them
-    columns: list,  # the axes as codes
+    features: _Features,  # as `centre_features` gives them
+    columns: list[Column],  # the axes as codes
 ) -> Tree:
     "The tree of intervals that asks the same of the points."
     place = [(axis, j) for axis, (Phi, _) in enumerate(features) for j in range(Phi.shape[1])]
-
-    root = _Node()
-    todo = [(root, 0)]
+    builder, todo = TreeBuilder(len(columns)), [(0, 0)]
     while todo:
-        node, t = todo.pop()
-        left, right = int(tree.left[t]), int(tree.right[t])
+        node, source = todo.pop()
+        left, right = int(tree.left[source]), int(tree.right[source])
         if left < 0:
-            node.label = int(tree.label[t])
+            builder.labels[node] = int(tree.label[source])
             continue
-        node.axis, j = place[tree.axis[t]]
-        above = features[node.axis][0][:, j] > tree.hi[t]
+        axis, j = place[tree.axis[source]]
+        above = features[axis][0][:, j] > tree.hi[source]
         if above.all() or not above.any():
             todo.append((node, right if above.any() else left))
             continue
-        node.first, node.last = (int(end) for end in np.flatnonzero(above)[[0, -1]])
-        node.sides = _Node(), _Node()
-        todo += [(node.sides[0], right), (node.sides[1], left)]
-    return _freeze(root, columns)
+        first, last = np.flatnonzero(above)[[0, -1]]
+        todo += zip(_CodeCut(axis, first, last).split(builder, node, columns), (right, left))
+    return builder.build()
 
 # %% ../nbs/440_search.ipynb #60c3132c
 def _orders(values: NDArray) -> Iterator[tuple[NDArray, NDArray]]:
@@ -388,94 +402,103 @@ def _orders(values: NDArray) -> Iterator[tuple[NDArray, NDArray]]:
             yield places, gaps.astype(bool)
 
 
-def _side_costs(table: NDArray, toll: NDArray) -> tuple[NDArray, NDArray]:
+def _side_costs(table: NDArray, penalty: NDArray) -> tuple[NDArray, NDArray]:
     "What each point pays among the first p centres, and among the others: (n, m - 1) twice."
     m = table.shape[1]
-    steps = np.rint(toll[:, None] * np.log2(np.arange(1, m))).astype(np.int64)
+    steps = np.rint(penalty[:, None] * np.log2(np.arange(1, m))).astype(np.int64)
     first = np.minimum.accumulate(table, axis=1)[:, :-1] + steps
     return first, np.minimum.accumulate(table[:, ::-1], axis=1)[:, -2::-1] + steps[:, ::-1]
 
 # %% ../nbs/440_search.ipynb #6310b40e
-def _nearest_cut(columns, rows, table, values, toll, threshold: bool) -> tuple:
-    "Least score of a cut, with it and who goes inside; least with all on one side, and who."
-    cut: tuple[float, tuple | None, NDArray | None] = (np.inf, None, None)
-    alone: tuple[float, NDArray | None] = (np.inf, None)
-    for axis, column in enumerate(columns):
-        by_code = np.argsort(column.codes[rows], kind="stable")
-        code = column.codes[rows][by_code]
+class _Division(NamedTuple):
+    "A cut, and the centres that its points inside may go to."
+
+    score: float = np.inf  # what the points pay
+    cut: _CodeCut | None = None  # None: all points are inside
+    inside: NDArray | None = None  # places of the centres; None: there is no division
+
+
+def _nearest_cut(
+    codes: list[NDArray], table: NDArray, values: list[NDArray], penalty: NDArray, threshold: bool
+) -> tuple[_Division, _Division]:
+    "The division of least score with points on both sides, and with all on one side."
+    best, alone = _Division(), _Division()
+    for axis, code in enumerate(codes):
+        by_code = np.argsort(code, kind="stable")
+        code = code[by_code]
         last = np.flatnonzero(np.diff(code))  # the last point of each code but the last
         for order, differ in _orders(values[axis]):
-            sides = _side_costs(table[:, order], toll)
+            sides = _side_costs(table[:, order], penalty)
             more = np.cumsum((sides[0] - sides[1])[by_code], axis=0)[last]
             P = np.vstack([np.zeros_like(sides[0][:1]), more])
             for first in (True, False):  # the first centres inside, or the others
                 S = P if first else -P
                 rest = np.where(differ, sides[first].sum(0), np.iinfo(np.int64).max // 2)
                 p = int(rest.argmin())
-                if rest[p] < alone[0]:
-                    alone = int(rest[p]), np.sort(np.split(order, [p + 1])[first])
+                if rest[p] < alone.score:
+                    kept = np.sort(np.split(order, [p + 1])[first])
+                    alone = _Division(int(rest[p]), None, kept)
                 if not len(last):
                     continue
                 before = S[:1] if threshold else np.maximum.accumulate(S[:-1], axis=0)
                 score = S[1:] - before + rest
                 b, p = divmod(int(score.argmin()), score.shape[1])
-                if score[b, p] < cut[0]:
+                if score[b, p] < best.score:
                     a = 0 if threshold else int(S[: b + 1, p].argmax())
-                    ends = int(code[last[a - 1] + 1]) if a else 0, int(code[last[b]])
+                    begin = int(code[last[a - 1] + 1]) if a else 0
                     inside = np.sort(np.split(order, [p + 1])[not first])
-                    cut = int(score[b, p]), (axis, *ends), inside
-    return cut, alone
+                    cut = _CodeCut(axis, begin, int(code[last[b]]))
+                    best = _Division(int(score[b, p]), cut, inside)
+    return best, alone
 
 
 def nearest_tree(
-    columns: list,  # the axes as codes
+    columns: list[Column],  # the axes as codes
     D: NDArray,  # (n, k) squared distances to the centres
     weight: NDArray,  # (n,) weights of the points
-    values: list,  # per axis (r, k): the centres on each feature of it
+    values: list[NDArray],  # per axis (r, k): the centres on each feature of it
     *,
-    toll: float = 0.0,  # λ: what a question costs; 0 for ExGreedy
+    depth_penalty: float = 0.0,  # λ: what a question costs; 0 for ExGreedy
     cuts: str = "interval",  # "interval", or "threshold"
 ) -> Tree:
     "A tree that separates the centres, by what points pay at the nearest one left."
     costs = D * weight[:, None]
     (Q, unit), least = quantise(costs), costs.min(1)
-    root = _Node()
-    todo = [(root, np.arange(len(D)), np.arange(D.shape[1]))]
+    builder = TreeBuilder(len(columns))
+    todo = [(0, np.arange(len(D)), np.arange(D.shape[1]))]
     while todo:
         node, rows, here = todo.pop()
         table, m = Q[rows][:, here], len(here)
-        node.label = int(here[0])
         if m == 1:
+            builder.labels[node] = int(here[0])
             continue
         now, N = least[rows].sum() / unit + table.min(1).sum(), weight[rows].sum()
         one = (table.sum(0).min() - table.min(1).sum()) / np.log2(m)
-        tau, limit = toll * min(now, one) / N, (1 + np.sqrt(2 * (m - 1))) ** 2
-        mine = [v[:, here] for v in values]
-        given = columns, rows, table, mine, tau * weight[rows], cuts == "threshold"
-        (score, cut, inside), (_, keep) = _nearest_cut(*given)
+        tau, limit = depth_penalty * min(now, one) / N, (1 + np.sqrt(2 * (m - 1))) ** 2
+        codes, centres = [c.codes[rows] for c in columns], [v[:, here] for v in values]
+        penalty = tau * weight[rows]
+        best, alone = _nearest_cut(codes, table, centres, penalty, cuts == "threshold")
         most = now * limit + tau * N * np.log2(m) - least[rows].sum() / unit
-        if keep is None:  # no feature tells the centres apart
-            node.label = int(here[table.sum(0).argmin()])
-        elif cut is None or score > most + 2 * len(rows):  # rounding
-            todo.append((node, rows, here[keep]))
+        if alone.inside is None:  # no feature tells the centres apart
+            builder.labels[node] = int(here[table.sum(0).argmin()])
+        elif best.cut is None or best.inside is None or best.score > most + 2 * len(rows):
+            todo.append((node, rows, here[alone.inside]))  # 2 len(rows): rounding
         else:
-            node.axis, node.first, node.last = cut
-            code = columns[node.axis].codes[rows]
-            within = (node.first <= code) & (code <= node.last)
-            left, right = node.sides = _Node(), _Node()
-            todo.append((left, rows[within], here[inside]))
-            todo.append((right, rows[~within], np.delete(here, inside)))
-    return _freeze(root, columns)
+            left, right = best.cut.split(builder, node, columns)
+            within = best.cut.inside(columns, rows)
+            todo.append((left, rows[within], here[best.inside]))
+            todo.append((right, rows[~within], np.delete(here, best.inside)))
+    return builder.build()
 
 # %% ../nbs/440_search.ipynb #1ad5e7de
 EXACT_FOR = (0, 0, 1000, 150)  # points for which the best tree of k leaves is looked for
 EXACT_WORK = 15_000  # and how often the cuts of an axis are looked through before it is given up
-MANY = 20_000  # points beyond which starts are grown in bins, and only the best is improved
-MUCH = 10**8  # the same, for points times axes times clusters squared; ten times that, times
+MAX_EXACT_POINTS = 20_000  # points beyond which starts are binned, and only the best is improved
+WORK_LIMIT = 10**8  # the same, for points times axes times clusters squared; ten times that, times
 # leaves, is where only the best four starts are improved, and no tree is pruned and regrown
-BUSHY = 64, 256  # the same for leaves alone; and leaves beyond which no tree is improved
-FEW = 5_000  # points that stand for many, where a start need not see them all
-TOLL = 0.3  # λ of the trees by the nearest centre left
+LEAF_LIMITS = 64, 256  # the same for leaves alone; and leaves beyond which no tree is improved
+SAMPLE_SIZE = 5_000  # points that stand for many, where a start need not see them all
+DEPTH_PENALTY = 0.3  # λ of the trees by the nearest centre left
 DRAWS = 8  # random trees of each kind, of which the cheapest is a start
 
 
@@ -490,24 +513,22 @@ class Search:
     max_depth: int | None = None  # most cuts on a path
     cuts: str = "interval"  # "interval", or "threshold"
     bins: int | None = None  # most codes of a column
-    features: list | None = None  # of the centres, as `centre_features` gives them
+    features: _Features | None = None  # of the centres, as `centre_features` gives them
 
     def __post_init__(self) -> None:
         self.gram, self.k = self.reference.gram, self.reference.k
         work = self.X.size * self.k**2
-        self.big = len(self.X) > MANY or work > MUCH
-        self.heavy = self.big or work * self.max_leaves > 10 * MUCH
-        self.heavy |= self.max_leaves > BUSHY[0]
+        self.big = len(self.X) > MAX_EXACT_POINTS or work > WORK_LIMIT
+        self.heavy = self.big or work * self.max_leaves > 10 * WORK_LIMIT
+        self.heavy |= self.max_leaves > LEAF_LIMITS[0]
         bins = 1024 if self.big and self.bins is None else self.bins
         self.columns = [encode(x, bins) for x in self.X.T]
-        self.mover = Mover(self.columns, self.cuts, self.max_leaves > self.k)
+        self.optimizer = CutOptimizer(self.columns, self.cuts, self.max_leaves > self.k)
 
     def fits(self, tree: Tree) -> bool:
         "Whether a tree keeps to the limits."
-        one_sided = self.cuts == "interval" or all(
-            np.isneginf(tree.lo[i]) or np.isposinf(tree.hi[i])
-            for i in np.flatnonzero(tree.left >= 0)
-        )
+        lo, hi = tree.lo[tree.left >= 0], tree.hi[tree.left >= 0]
+        one_sided = self.cuts == "interval" or bool((np.isneginf(lo) | np.isposinf(hi)).all())
         deep = self.max_depth is not None and tree.depth > self.max_depth
         return tree.n_leaves <= self.max_leaves and not deep and one_sided
 
@@ -527,38 +548,46 @@ class Search:
         "The tree itself, or with a label for each leaf if there are enough."
         if self.max_leaves > self.k:
             return tree
-        root = _thaw(tree, self.columns)
+        root = _editable(tree, self.columns)
         ends, leaves = tree.apply(self.X), list(root.leaves())
         free = set(range(self.k))
         for i in np.argsort(-np.bincount(ends, self.total, len(leaves)), kind="stable"):
             wanted = leaves[i].label
             leaves[i].label = wanted if wanted in free else min(free)
             free.discard(leaves[i].label)
-        return _freeze(root, self.columns)
+        return _frozen(root, self.columns)
 
     def grow(self, costs: NDArray, tree: Tree | None = None) -> Tree:
         "Grow a tree by a table of costs, within the limits."
         bins = 256 if self.big and self.bins is None else self.bins
-        given, deep = (self.X, costs, self.max_leaves, tree), self.max_depth
-        return grow(*given, cuts=self.cuts, bins=bins, quiet=True, max_depth=deep)
+        leaves, depth = self.max_leaves, self.max_depth
+        return grow(
+            self.X, costs, leaves, tree, cuts=self.cuts, bins=bins, quiet=True, max_depth=depth
+        )
 
 # %% ../nbs/440_search.ipynb #7c5f4499
 def _cart(search: Search, label: NDArray) -> Tree:
     "The tree of scikit-learn's CART for the reference labels."
-    limits = dict(max_leaf_nodes=max(search.max_leaves, 2), max_depth=search.max_depth)
-    codes = np.column_stack(search.mover.codes)  # exact in CART's single precision
-    model = DecisionTreeClassifier(**limits, random_state=0).fit(codes, label, search.total)
-    found = model.tree_
-    nodes = [_Node(label=int(model.classes_[value.argmax()])) for value in found.value]
-    for i in np.flatnonzero(found.children_left >= 0):
-        nodes[i].axis, nodes[i].last = int(found.feature[i]), int(found.threshold[i])
-        nodes[i].sides = nodes[found.children_left[i]], nodes[found.children_right[i]]
-    return _freeze(nodes[0], search.columns)
+    columns = search.columns
+    codes = np.column_stack([c.codes for c in columns])  # exact in CART's single precision
+    model = DecisionTreeClassifier(
+        max_leaf_nodes=max(search.max_leaves, 2), max_depth=search.max_depth, random_state=0
+    ).fit(codes, label, search.total)
+    cart, builder, todo = model.tree_, TreeBuilder(len(columns)), [(0, 0)]
+    while todo:
+        node, source = todo.pop()
+        if cart.children_left[source] < 0:
+            builder.labels[node] = int(model.classes_[cart.value[source].argmax()])
+            continue
+        cut = _CodeCut(int(cart.feature[source]), 0, int(cart.threshold[source]))
+        children = cart.children_left[source], cart.children_right[source]
+        todo += zip(cut.split(builder, node, columns), children)
+    return builder.build()
 
 # %% ../nbs/440_search.ipynb #8079998e
-def _spread_trees(search: Search, label: NDArray) -> Iterator[Tree]:
-    "Trees by the spread of the centres, and by Gini."
-    reference, deep = search.reference, search.max_depth
+def _scatter_trees(search: Search, label: NDArray) -> Iterator[Tree]:
+    "Trees by the scatter of the centres, and by Gini."
+    reference, total = search.reference, search.total
     mean = reference.V.T @ reference.D / reference.V.sum(0)[:, None]
     E = np.maximum(mean - mean.diagonal()[:, None], 0)
     fine = [encode(x, 256) for x in search.X.T]
@@ -567,9 +596,9 @@ def _spread_trees(search: Search, label: NDArray) -> Iterator[Tree]:
         for cuts in dict.fromkeys((search.cuts, "threshold")):
             if gini and search.big and cuts == "interval":
                 continue  # takes long, and is never the best
-            columns = fine if cuts == "threshold" else coarse
-            given = columns, label, search.total, table, search.max_leaves
-            yield spread_tree(*given, max_depth=deep, cuts=cuts)
+            columns, leaves = fine if cuts == "threshold" else coarse, search.max_leaves
+            depth = search.max_depth
+            yield scatter_tree(columns, label, total, table, leaves, max_depth=depth, cuts=cuts)
 
 # %% ../nbs/440_search.ipynb #ceb7db44
 def _nearest_trees(search: Search) -> Iterator[Tree]:
@@ -577,16 +606,16 @@ def _nearest_trees(search: Search) -> Iterator[Tree]:
     X, reference, columns = search.X, search.reference, search.columns
     rows = np.arange(len(X))
     if search.big:
-        rows = rows[:: max(len(X) // FEW, 1)]
+        rows = rows[:: max(len(X) // SAMPLE_SIZE, 1)]
         columns = [replace(c, codes=c.codes[rows]) for c in columns]
     means = reference.V.T @ _below_one(X)[0] / reference.V.sum(0)[:, None]
     values = [m[None] for m in means.T]  # only their order counts
     many = sum(len(mu.T) for _, mu in search.features or []) * len(X) * search.k
-    if search.features and many <= MUCH / 10:
+    if search.features and many <= WORK_LIMIT / 10:
         values = [np.vstack([v, mu.T]) for v, (_, mu) in zip(values, search.features)]
-    for toll in (TOLL,) if search.big else (0.0, TOLL):
-        given = columns, reference.D[rows], search.total[rows], values
-        yield nearest_tree(*given, toll=toll, cuts=search.cuts)
+    D, weight = reference.D[rows], search.total[rows]
+    for penalty in (DEPTH_PENALTY,) if search.big else (0.0, DEPTH_PENALTY):
+        yield nearest_tree(columns, D, weight, values, depth_penalty=penalty, cuts=search.cuts)
 
 
 def _random_trees(search: Search) -> Iterator[Tree]:
@@ -597,7 +626,7 @@ def _random_trees(search: Search) -> Iterator[Tree]:
     if search.features:
         U = np.hstack([mu for _, mu in search.features])
         drawn = [random_cuts(U, 2, rng) for _ in range(DRAWS)]
-        kinds.append([pull_back(tree, search.features, search.columns) for tree in drawn])
+        kinds.append([preimage_tree(tree, search.features, search.columns) for tree in drawn])
     for trees in kinds:
         fit = [search.own_labels(tree) for tree in trees if search.fits(tree)]
         if fit:
@@ -613,28 +642,28 @@ def starts(
     label = reference.V.argmax(1)
     distances, mistakes = reference.D * total[:, None], total[:, None] - reference.V
     bases, nearest = list(filter(search.fits, bases)), []
-    found = [search.grow(t, base) for t in (distances, mistakes) for base in [None, *bases]]
+    trees = [search.grow(t, base) for t in (distances, mistakes) for base in [None, *bases]]
     if search.max_leaves >= search.k:
         nearest = list(filter(search.fits, _nearest_trees(search)))
     if search.max_leaves > search.k:
-        found += [search.grow(distances, tree) for tree in nearest]
-    found += [*bases, *nearest, *_spread_trees(search, label)]
+        trees += [search.grow(distances, tree) for tree in nearest]
+    trees += [*bases, *nearest, *_scatter_trees(search, label)]
     if not search.big:
-        found.append(_cart(search, label))
-        found += _random_trees(search) if search.max_leaves >= search.k else ()
-    found = [search.own_labels(tree) for tree in found if search.fits(tree)]
-    return list({tree.to_json(): tree for tree in found}.values())
+        trees.append(_cart(search, label))
+        trees += _random_trees(search) if search.max_leaves >= search.k else ()
+    trees = [search.own_labels(tree) for tree in trees if search.fits(tree)]
+    return list({tree.to_json(): tree for tree in trees}.values())
 
 # %% ../nbs/440_search.ipynb #855538ad
 def _polish(search: Search, tree: Tree, cost: float) -> tuple[Tree, float]:
     "Lloyd's algorithm for trees: centres, cuts, centres, as long as the cost falls."
     D = None
-    if tree.n_leaves > BUSHY[1]:
+    if tree.n_leaves > LEAF_LIMITS[1]:
         return tree, cost
     for _ in range(2 if isinstance(search.gram, StreamedGram) else 30):
         labels = tree.predict(search.X)
         D = _distances(search.gram, labels, search.total, search.k, D)
-        new = search.own_labels(search.mover.improve(tree, D * search.total[:, None]))
+        new = search.own_labels(search.optimizer.improve(tree, D * search.total[:, None]))
         (value,) = search.costs([new])
         if not search.fits(new) or value >= cost - 1e-12 * abs(cost):
             break
@@ -662,11 +691,11 @@ def _regrown(search: Search, tree: Tree, cost: float) -> tuple[Tree, float]:
     while True:
         labels = tree.predict(search.X)
         D = _distances(search.gram, labels, search.total, search.k, None)
-        D, root, tried = D * search.total[:, None], _thaw(tree, search.columns), []
+        D, root, tried = D * search.total[:, None], _editable(tree, search.columns), []
         for _ in _pruned(root):
-            less = _freeze(root, search.columns)
+            less = _frozen(root, search.columns)
             if less.n_leaves < tree.n_leaves:
-                more = search.mover.improve(search.grow(D, less), D)
+                more = search.optimizer.improve(search.grow(D, less), D)
                 tried.append(search.own_labels(more))
         tried = [t for t in tried if search.fits(t)]
         values = search.costs(tried)
@@ -681,7 +710,7 @@ def best_found(
     bases: list[Tree],  # trees of Kernel IMM
     exact: bool = True,  # whether the best tree itself may be among the starts of small data
 ) -> Tree:
-    "The cheapest tree that the search finds; at equal cost the shallower one."
+    "The cheapest tree that the search comes across; at equal cost the shallower one."
     trees, n, k = starts(search, bases), len(search.X), search.k
     free = search.cuts == "interval" and search.max_depth is None
     free &= k <= search.max_leaves <= k + 1  # with more leaves it is no longer worth the time
@@ -694,16 +723,27 @@ def best_found(
                 trees.append(search.grow(table, trees[-1]))
     values = search.costs(trees)
     order = sorted(range(len(trees)), key=lambda i: values[i])
-    found = list(zip(trees, values))
-    for i in order[: 1 if search.big else 4 if search.heavy else len(order)]:
-        tree, cost = _polish(search, trees[i], values[i])
-        found.append((tree, cost))
+    candidates = list(zip(trees, values))
+    order = order[: 1 if search.big else 4 if search.heavy else len(order)]
+    candidates += [_polish(search, trees[i], values[i]) for i in order]
     if not search.heavy:
-        tree, cost = min(found, key=lambda f: f[1])
-        found.append(_regrown(search, tree, cost))
-    least = min(cost for _, cost in found)
-    near = [t for t, cost in found if cost <= least + 1e-12 * abs(least)]
+        tree, cost = min(candidates, key=lambda c: c[1])
+        candidates.append(_regrown(search, tree, cost))
+    least = min(cost for _, cost in candidates)
+    near = [tree for tree, cost in candidates if cost <= least + 1e-12 * abs(least)]
     return min(near, key=lambda t: (t.depth, t.n_leaves))
+
+# %% ../nbs/440_search.ipynb #194055da
+# names of version 0.1
+MANY = MAX_EXACT_POINTS  # now `MAX_EXACT_POINTS`
+MUCH = WORK_LIMIT  # now `WORK_LIMIT`
+BUSHY = LEAF_LIMITS  # now `LEAF_LIMITS`
+FEW = SAMPLE_SIZE  # now `SAMPLE_SIZE`
+TOLL = DEPTH_PENALTY  # now `DEPTH_PENALTY`
+Mover = CutOptimizer
+spread = centre_scatter
+spread_tree = scatter_tree
+pull_back = preimage_tree
 
 # %% ../nbs/440_search.ipynb #539409af
 @with_shared_documentation

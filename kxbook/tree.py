@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 # %% auto #0
-__all__ = ['LEAF', 'Cut', 'Tree', 'build_tree', 'TreeBuilder', 'regions', 'shown', 'Rule']
+__all__ = ['LEAF', 'shown', 'Cut', 'Tree', 'build_tree', 'TreeBuilder', 'regions', 'escape_invisible', 'shortest_digits',
+           'tree_text', 'path_conditions', 'Rule', 'leaf_rules', 'cluster_rules', 'tree_dot', 'tree_html']
 
 # %% ../nbs/210_tree.ipynb #5f53d267
 @dataclass(frozen=True)
@@ -37,11 +38,13 @@ class Cut:
         return (self.lo <= X[:, self.axis]) & (X[:, self.axis] <= self.hi)
 
 # %% ../nbs/210_tree.ipynb #72713c11
+_ARRAYS = ("axis", "lo", "hi", "left", "right", "label")
+
+
 def _check_tree(tree: Tree) -> None:
     "Raise a ValueError unless the arrays are a tree."
     n, left, right = len(tree.left), tree.left, tree.right
-    arrays = (tree.axis, tree.lo, tree.hi, left, right, tree.label)
-    if n == 0 or any(a.shape != (n,) for a in arrays):
+    if n == 0 or any(getattr(tree, name).shape != (n,) for name in _ARRAYS):
         raise ValueError("A tree needs one entry per node in each of its six arrays.")
     inner = left >= 0
     if ((left < 0) != (right < 0)).any() or (left[~inner] != -1).any():
@@ -74,7 +77,7 @@ class Tree:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_features", int(self.n_features))
-        for name in ("axis", "lo", "hi", "left", "right", "label"):
+        for name in _ARRAYS:
             kind = float if name in ("lo", "hi") else np.intp
             array = np.array(getattr(self, name), dtype=kind)
             object.__setattr__(self, name, array)
@@ -82,7 +85,7 @@ class Tree:
         for name, at_leaf in (("axis", -1), ("lo", 0.0), ("hi", 0.0)):
             getattr(self, name)[self.left < 0] = at_leaf
         self.label[self.left >= 0] = -1
-        for name in ("axis", "lo", "hi", "left", "right", "label"):
+        for name in _ARRAYS:
             getattr(self, name).flags.writeable = False
 
     @property
@@ -123,16 +126,16 @@ class Tree:
 
     def explain(self, x: ArrayLike, feature_names: Sequence[str] | None = None) -> list[str]:
         "The conditions that one point satisfies on its way to its leaf."
-        return _explain(self, x, feature_names)
+        return path_conditions(self, x, feature_names)
 
     def question(self, node: int, feature_names: Sequence[str] | None = None) -> str:
         "The question that is asked at an inner node."
         cut = [((self.lo[node], True), (self.hi[node], True))]
-        return _words(_name(self, self.axis[node], feature_names), cut)
+        return _condition(_name(self, self.axis[node], feature_names), cut)
 
     def to_text(self, feature_names: Sequence[str] | None = None) -> str:
         "The tree as indented text."
-        return _to_text(self, feature_names)
+        return tree_text(self, feature_names)
 
     def rules(
         self,
@@ -141,7 +144,7 @@ class Tree:
         y: ArrayLike | None = None,
     ) -> list[Rule]:
         "One simplified rule per leaf; with points, their number; with labels, the purity."
-        return _rules(self, feature_names, X, y)
+        return leaf_rules(self, feature_names, X, y)
 
     def cluster_rules(
         self,
@@ -150,18 +153,18 @@ class Tree:
         y: ArrayLike | None = None,
     ) -> list[Rule]:
         "One rule per cluster: that of its leaves, joined by or."
-        return _cluster_rules(self, feature_names, X, y)
+        return cluster_rules(self, feature_names, X, y)
 
     def to_dot(self, feature_names: Sequence[str] | None = None) -> str:
         "The tree in the language of Graphviz."
-        return _to_dot(self, feature_names)
+        return tree_dot(self, feature_names)
 
     def to_html(self, feature_names: Sequence[str] | None = None) -> str:
         "The tree as nested lists, for a notebook."
-        return _to_html(self, feature_names)
+        return tree_html(self, feature_names)
 
     def _repr_html_(self) -> str:
-        return _to_html(self)
+        return tree_html(self)
 
     def to_json(self) -> str:
         "The tree as JSON, exactly; an open end is null."
@@ -173,14 +176,12 @@ class Tree:
         return _from_json(text)
 
     def __eq__(self, other: object) -> bool:
-        names = ("axis", "lo", "hi", "left", "right", "label", "n_features")
         return isinstance(other, Tree) and all(
-            np.array_equal(getattr(self, a), getattr(other, a)) for a in names
+            np.array_equal(getattr(self, a), getattr(other, a)) for a in (*_ARRAYS, "n_features")
         )
 
-    def __reduce__(self):  # a copy is checked and frozen like the original
-        arrays = (self.axis, self.lo, self.hi, self.left, self.right, self.label)
-        return Tree, (*arrays, self.n_features)
+    def __reduce__(self) -> tuple[type[Tree], tuple]:  # a copy is checked and frozen too
+        return Tree, (*(getattr(self, name) for name in _ARRAYS), self.n_features)
 
     def __repr__(self) -> str:
         return f"<Tree of {self.n_leaves} leaves, depth {self.depth}>\n{self.to_text()}"
@@ -320,10 +321,12 @@ class TreeBuilder:
         return build_tree(self.nodes, self.labels, self.n_features)
 
 # %% ../nbs/210_tree.ipynb #6eb5b4ea
-_LINE = ((-np.inf, False), (np.inf, False))
+_End = tuple[float, bool]  # a value, and whether it belongs to the interval
+_Interval = tuple[_End, _End]
+_LINE: _Interval = ((-np.inf, False), (np.inf, False))
 
 
-def _side(tree: Tree, node: int, inside: bool) -> list:
+def _side(tree: Tree, node: int, inside: bool) -> list[_Interval]:
     "The inside or the outside of a cut: a rising list of intervals, (lower end, upper end)."
     lo, hi = float(tree.lo[node]), float(tree.hi[node])
     within = [((lo, bool(np.isfinite(lo))), (hi, bool(np.isfinite(hi))))]
@@ -332,24 +335,27 @@ def _side(tree: Tree, node: int, inside: bool) -> list:
     return [p for p in pieces if p[0][0] < np.inf and p[1][0] > -np.inf]
 
 
-def _meet(pieces: list, others: list) -> list:
+def _meet(pieces: list[_Interval], others: list[_Interval]) -> list[_Interval]:
     "The intersection of two unions of intervals."
     return [both for one in pieces for other in others if (both := _both(one, other))]
 
 
-def _both(one: tuple, other: tuple) -> tuple | None:
+def _both(one: _Interval, other: _Interval) -> _Interval | None:
     "The intersection of two intervals, if there is any."
     lo = max(one[0], other[0], key=lambda end: (end[0], not end[1]))
     hi = min(one[1], other[1], key=lambda end: (end[0], end[1]))
     return (lo, hi) if lo[0] < hi[0] or (lo[0] == hi[0] and lo[1] and hi[1]) else None
 
 # %% ../nbs/210_tree.ipynb #7b9771d2
+_Change = tuple[int, int, list[_Interval]]  # a slice, and what stood there
+
+
 def regions(
     tree: Tree,  # the tree
-) -> Iterator[tuple[int, dict[int, list]]]:
+) -> Iterator[tuple[int, dict[int, list[_Interval]]]]:
     "Every node, parents first, and what is left of each axis asked about; changed in place."
-    box: dict[int, list] = {}
-    undo: list[tuple[int, bool, list]] = []  # what each step of the path has changed
+    box: dict[int, list[_Interval]] = {}
+    undo: list[tuple[int, bool, list[_Change]]] = []  # what each step of the path has changed
     for node, path in _walk(tree):
         while len(undo) > max(len(path) - 1, 0):
             axis, new, changes = undo.pop()
@@ -364,7 +370,7 @@ def regions(
         yield node, box
 
 
-def _narrow(pieces: list, tree: Tree, node: int, inside: bool) -> list[tuple[int, int, list]]:
+def _narrow(pieces: list[_Interval], tree: Tree, node: int, inside: bool) -> list[_Change]:
     "Keep one side of a cut, in place; the slices that were changed, and what stood there."
     (a, b), (c, d) = (
         (bisect_left(pieces, end, key=_upper), bisect_right(pieces, end, key=_lower))
@@ -380,15 +386,15 @@ def _narrow(pieces: list, tree: Tree, node: int, inside: bool) -> list[tuple[int
     return changes
 
 
-def _lower(piece: tuple) -> float:
+def _lower(piece: _Interval) -> float:
     return piece[0][0]
 
 
-def _upper(piece: tuple) -> float:
+def _upper(piece: _Interval) -> float:
     return piece[1][0]
 
 # %% ../nbs/210_tree.ipynb #f79e515f
-def shown(
+def escape_invisible(
     text: object,  # any text
 ) -> str:
     "The text with every character spelled out that cannot be seen."
@@ -399,42 +405,47 @@ def shown(
     )
 
 # %% ../nbs/210_tree.ipynb #7b18f362
-def _digits(values: Sequence[float]) -> list[str]:
+def shortest_digits(
+    values: Sequence[float],  # some numbers
+) -> list[str]:
     "Numbers as the shortest text that means exactly them."
     return [repr(float(v)).removesuffix(".0") for v in values]
 
 
-_MANY = 100  # intervals or conditions that are said; of more, how many they are
+_MAX_PARTS = 100  # intervals or conditions that are written; of more, how many they are
 
 
-def _words(name: str, pieces: list) -> str:
+def _condition(name: str, pieces: list[_Interval]) -> str:
     "A union of intervals as a condition on `name`."
-    more, pieces = len(pieces) - _MANY, pieces[:_MANY]
+    more, pieces = len(pieces) - _MAX_PARTS, pieces[:_MAX_PARTS]
     finite = sorted({float(v) for piece in pieces for v, _ in piece if np.isfinite(v)})
-    digits, said = dict(zip(finite, _digits(finite))), []
+    digits, parts = dict(zip(finite, shortest_digits(finite))), []
     for (lo, closed_lo), (hi, closed_hi) in pieces:
         if lo == hi:
-            said.append(f"{name} = {digits[lo]}")
+            parts.append(f"{name} = {digits[lo]}")
             continue
         below = f"{digits[lo]} {'≤' if closed_lo else '<'} " if np.isfinite(lo) else ""
         above = f" {'≤' if closed_hi else '<'} {digits[hi]}" if np.isfinite(hi) else ""
         if below and not above:
-            said.append(f"{name} {'≥' if closed_lo else '>'} {digits[lo]}")
+            parts.append(f"{name} {'≥' if closed_lo else '>'} {digits[lo]}")
         else:
-            said.append(f"{below}{name}{above}" if above else f"{name}: any")
+            parts.append(f"{below}{name}{above}" if above else f"{name}: any")
     if more > 0:
-        said.append(f"{name} in {more} more intervals")
-    return " or ".join(said)
+        parts.append(f"{name} in {more} more intervals")
+    return " or ".join(parts)
 
 
-def _conditions(tree: Tree, kept: dict[int, list], feature_names) -> tuple[str, ...]:
+def _conditions(
+    tree: Tree, region: dict[int, list[_Interval]], feature_names: Sequence[str] | None
+) -> tuple[str, ...]:
     "A region as conditions, one per axis; alternatives in brackets if there are others."
-    if not all(kept.values()):
+    if not all(region.values()):
         return ("never",)
-    axes, more = sorted(kept), len(kept) - _MANY
-    words = [_words(_name(tree, a, feature_names), kept[a]) for a in axes[:_MANY]]
-    said = [f"({w})" if " or " in w and len(words) > 1 else w for w in words]
-    return (*said, f"{more} more conditions") if more > 0 else tuple(said)
+    axes, more = sorted(region), len(region) - _MAX_PARTS
+    parts = [_condition(_name(tree, a, feature_names), region[a]) for a in axes[:_MAX_PARTS]]
+    if len(parts) > 1:
+        parts = [f"({p})" if " or " in p else p for p in parts]
+    return (*parts, f"{more} more conditions") if more > 0 else tuple(parts)
 
 
 def _name(tree: Tree, axis: int, feature_names: Sequence[str] | None) -> str:
@@ -443,35 +454,46 @@ def _name(tree: Tree, axis: int, feature_names: Sequence[str] | None) -> str:
         raise ValueError(
             f"feature_names must contain {tree.n_features} elements, got {len(feature_names)}."
         )
-    return f"x{axis}" if feature_names is None else shown(feature_names[axis])
+    return f"x{axis}" if feature_names is None else escape_invisible(feature_names[axis])
 
 # %% ../nbs/210_tree.ipynb #ea7b714d
-_DEEP = 200  # levels that are drawn; below them, bars would take more room than the tree
+_MAX_LEVELS = 200  # that are drawn; below them, bars would take more room than the tree
 
 
-def _to_text(tree: Tree, feature_names: Sequence[str] | None) -> str:
-    "Indented text."
+def _node_text(tree: Tree, node: int, feature_names: Sequence[str] | None) -> str:
+    "The question of an inner node, or the cluster of a leaf."
+    if tree.left[node] < 0:
+        return f"cluster {tree.label[node]}"
+    return tree.question(node, feature_names) + "?"
+
+
+def tree_text(
+    tree: Tree,  # the tree
+    feature_names: Sequence[str] | None = None,  # names of the columns; x0, x1, ... by default
+) -> str:
+    "The tree as indented text."
     lines = []
     for node, path in _walk(tree):
         above = len(path) - 1
-        bars = "|   " * above if above < _DEEP else f"|   × {above} "
-        indent = f"{bars}|-- " if path else ""
-        side = ("yes: " if path[-1][1] else "no: ") if path else ""
-        leaf = tree.left[node] < 0
-        text = f"cluster {tree.label[node]}" if leaf else tree.question(node, feature_names) + "?"
-        lines.append(indent + side + text)
+        bars = "|   " * above if above < _MAX_LEVELS else f"|   × {above} "
+        start = f"{bars}|-- {'yes' if path[-1][1] else 'no'}: " if path else ""
+        lines.append(start + _node_text(tree, node, feature_names))
     return "\n".join(lines)
 
 
-def _explain(tree: Tree, x: ArrayLike, feature_names: Sequence[str] | None) -> list[str]:
-    "The conditions on the way of one point."
+def path_conditions(
+    tree: Tree,  # the tree
+    x: ArrayLike,  # (d,) one point
+    feature_names: Sequence[str] | None = None,  # names of the columns; x0, x1, ... by default
+) -> list[str]:
+    "The conditions that one point satisfies on its way to its leaf."
     if np.ndim(x) > 1 and np.shape(x)[0] != 1:
         raise ValueError(f"explain takes one point. Got an array of shape {np.shape(x)}.")
     x = check_points(np.reshape(x, (1, -1)), "x")
     end = tree.nodes_of(x)[0]
     path = next(path for node, path in _walk(tree) if node == end)
     return [
-        _words(_name(tree, int(tree.axis[node]), feature_names), _side(tree, node, inside))
+        _condition(_name(tree, int(tree.axis[node]), feature_names), _side(tree, node, inside))
         for node, inside in path
     ]
 
@@ -497,15 +519,16 @@ class Rule:
         return rule + (f"  [{', '.join(notes)}]" if notes else "")
 
 
-def _fit(label: int, covered: NDArray | None, y: NDArray | None) -> dict:
-    "How many points a rule covers, and how well."
+def _rule(
+    label: int, conditions: tuple[str, ...], covered: NDArray | None, y: NDArray | None
+) -> Rule:
+    "A rule, with how many points it covers, and how well, if that is known."
     if covered is None:
-        return {}
-    count = int(covered.sum())
-    found = dict(count=count, share=count / len(covered))
+        return Rule(label, conditions)
+    count, purity = int(covered.sum()), None
     if y is not None:
-        found["purity"] = float((y[covered] == label).mean()) if count else float("nan")
-    return found
+        purity = float((y[covered] == label).mean()) if count else float("nan")
+    return Rule(label, conditions, count, count / len(covered), purity)
 
 # %% ../nbs/210_tree.ipynb #e24b80c1
 def _covered(
@@ -523,33 +546,42 @@ def _covered(
     return ends, y
 
 
-def _rules(tree: Tree, feature_names, X, y) -> list[Rule]:
-    "One rule per leaf, from left to right."
-    (ends, y), found = _covered(tree, X, y), []
+def leaf_rules(
+    tree: Tree,  # the tree
+    feature_names: Sequence[str] | None = None,  # names of the columns; x0, x1, ... by default
+    X: ArrayLike | None = None,  # (n, d) points to be counted
+    y: ArrayLike | None = None,  # (n,) their labels, for the purity
+) -> list[Rule]:
+    "One simplified rule per leaf, from left to right."
+    (ends, y), rules = _covered(tree, X, y), []
     for node, box in regions(tree):
         if tree.left[node] < 0:
-            words = _conditions(tree, box, feature_names)
-            label, covered = int(tree.label[node]), None if ends is None else ends == node
-            found.append(Rule(label, words, **_fit(label, covered, y)))
-    return found
+            covered = None if ends is None else ends == node
+            conditions = _conditions(tree, box, feature_names)
+            rules.append(_rule(int(tree.label[node]), conditions, covered, y))
+    return rules
 
 
-def _cluster_rules(tree: Tree, feature_names, X, y) -> list[Rule]:
-    "One rule per label, its leaves joined by or."
-    (ends, y), found = _covered(tree, X, y), []
-    leaves: dict[int, list[Rule]] = {}
-    for rule in tree.rules(feature_names):
-        leaves.setdefault(rule.label, []).append(rule)
+def cluster_rules(
+    tree: Tree,  # the tree
+    feature_names: Sequence[str] | None = None,  # names of the columns; x0, x1, ... by default
+    X: ArrayLike | None = None,  # (n, d) points to be counted
+    y: ArrayLike | None = None,  # (n,) their labels, for the purity
+) -> list[Rule]:
+    "One rule per cluster: that of its leaves, joined by or."
+    (ends, y), rules = _covered(tree, X, y), []
+    leaves: dict[int, list[tuple[str, ...]]] = {}
+    for rule in leaf_rules(tree, feature_names):
+        leaves.setdefault(rule.label, []).append(rule.conditions)
     for label, mine in sorted(leaves.items()):
-        mine = [rule for rule in mine if rule.conditions != ("never",)] or mine[:1]
-        joined = " or ".join(f"({' and '.join(rule.conditions)})" for rule in mine)
-        words = mine[0].conditions if len(mine) == 1 else (joined,)
+        mine = [conditions for conditions in mine if conditions != ("never",)] or mine[:1]
+        joined = " or ".join(f"({' and '.join(conditions)})" for conditions in mine)
         covered = None if ends is None else tree.label[ends] == label
-        found.append(Rule(label, words, **_fit(label, covered, y)))
-    return found
+        rules.append(_rule(label, mine[0] if len(mine) == 1 else (joined,), covered, y))
+    return rules
 
 # %% ../nbs/210_tree.ipynb #5bf5f52f
-_FORMAT, _VERSION, _MOST = "kxbook-tree", 1, 1_000_000
+_FORMAT, _VERSION, _MAX_NODES = "kxbook-tree", 1, 1_000_000
 
 
 def _to_json(tree: Tree) -> str:
@@ -566,21 +598,21 @@ def _to_json(tree: Tree) -> str:
     return json.dumps({**head, **whole, **ends}, allow_nan=False)
 
 
-def _refuse(constant: str) -> None:
+def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a number that a tree can contain")
 
 
-def _numbers(found: dict, name: str, inner: NDArray | None = None) -> NDArray:
+def _numbers(document: dict, name: str, inner: NDArray | None = None) -> NDArray:
     "One array of a tree from JSON: integers, or ends where null is open."
-    values = found.get(name)
+    values = document.get(name)
     kinds = int if inner is None else (int, float, type(None))
     if (
         not isinstance(values, list)
-        or len(values) > _MOST
+        or len(values) > _MAX_NODES
         or not all(isinstance(v, kinds) and not isinstance(v, bool) for v in values)
     ):
         kind = "integers" if inner is None else "numbers or null"
-        raise ValueError(f"{name!r} must be a list of at most {_MOST} {kind}")
+        raise ValueError(f"{name!r} must be a list of at most {_MAX_NODES} {kind}")
     if inner is None:
         if any(abs(v) > 2**31 for v in values):
             raise ValueError(f"{name!r} contains a number that is too large")
@@ -594,48 +626,57 @@ def _numbers(found: dict, name: str, inner: NDArray | None = None) -> NDArray:
 # %% ../nbs/210_tree.ipynb #cb972b45
 def _from_json(text: str) -> Tree:
     "Parse, check, and make a tree."
-    if not isinstance(text, (str, bytes)) or len(text) > 100 * _MOST:
-        raise ValueError(f"A tree must be read from text of at most {100 * _MOST} characters.")
+    if not isinstance(text, (str, bytes)) or len(text) > 100 * _MAX_NODES:
+        raise ValueError(f"A tree must be read from text of at most {100 * _MAX_NODES} characters.")
     try:
-        found = json.loads(text, parse_constant=_refuse)
-        if not isinstance(found, dict) or found.get("format") != _FORMAT:
+        document = json.loads(text, parse_constant=_refuse)
+        if not isinstance(document, dict) or document.get("format") != _FORMAT:
             raise ValueError(f'no JSON object with "format": {_FORMAT!r}')
-        if found.get("version") != _VERSION:
-            raise ValueError(f"version {found.get('version')!r}; this program reads {_VERSION}")
-        features = found.get("n_features")
+        version, features = document.get("version"), document.get("n_features")
+        if version != _VERSION:
+            raise ValueError(f"version {version!r}; this program reads {_VERSION}")
         if type(features) is not int or not 1 <= features <= 2**31:
             raise ValueError("'n_features' must be a positive integer")
-        whole = {name: _numbers(found, name) for name in ("axis", "left", "right", "label")}
+        whole = {name: _numbers(document, name) for name in ("axis", "left", "right", "label")}
         inner = whole["left"] >= 0
-        ends = {name: _numbers(found, name, inner) for name in ("lo", "hi")}
+        ends = {name: _numbers(document, name, inner) for name in ("lo", "hi")}
         return Tree(**whole, **ends, n_features=features)
     except (ValueError, RecursionError, OverflowError) as e:
         reason = "it is nested too deeply." if isinstance(e, RecursionError) else str(e)
         raise ValueError(f"This is not a tree of kxbook: {reason}") from None
 
 # %% ../nbs/210_tree.ipynb #3cac8c2d
-def _to_dot(tree: Tree, feature_names: Sequence[str] | None) -> str:
-    "Nodes and edges in Graphviz' language."
+def tree_dot(
+    tree: Tree,  # the tree
+    feature_names: Sequence[str] | None = None,  # names of the columns; x0, x1, ... by default
+) -> str:
+    "The tree in the language of Graphviz."
     lines = ["digraph tree {", '  node [shape=box, fontname="sans-serif"];']
     for node in _preorder(tree):
-        leaf = tree.left[node] < 0
-        text = f"cluster {tree.label[node]}" if leaf else tree.question(node, feature_names) + "?"
-        lines.append(f"  {node} [label={json.dumps(text, ensure_ascii=False)}];")
-        if not leaf:
+        text = json.dumps(_node_text(tree, node, feature_names), ensure_ascii=False)
+        lines.append(f"  {node} [label={text}];")
+        if tree.left[node] >= 0:
             lines.append(f'  {node} -> {tree.left[node]} [label="yes"];')
             lines.append(f'  {node} -> {tree.right[node]} [label="no"];')
     return "\n".join([*lines, "}"])
 
 # %% ../nbs/210_tree.ipynb #20d99c16
-def _to_html(tree: Tree, feature_names: Sequence[str] | None = None) -> str:
-    "Nested lists of questions and answers; plain text for a very deep tree."
-    if tree.depth > _DEEP:
-        return f"<pre>{escape(tree.to_text(feature_names))}</pre>"
+def tree_html(
+    tree: Tree,  # the tree
+    feature_names: Sequence[str] | None = None,  # names of the columns; x0, x1, ... by default
+) -> str:
+    "The tree as nested lists, for a notebook; plain text if it is very deep."
+    if tree.depth > _MAX_LEVELS:
+        return f"<pre>{escape(tree_text(tree, feature_names))}</pre>"
 
     def put(node: int, answer: str) -> str:
+        text = escape(_node_text(tree, node, feature_names))
         if tree.left[node] < 0:
-            return f"<li>{answer}<b>cluster {tree.label[node]}</b></li>"
+            return f"<li>{answer}<b>{text}</b></li>"
         under = put(int(tree.left[node]), "yes: ") + put(int(tree.right[node]), "no: ")
-        return f"<li>{answer}{escape(tree.question(node, feature_names))}?<ul>{under}</ul></li>"
+        return f"<li>{answer}{text}<ul>{under}</ul></li>"
 
     return f"<p>Tree of {tree.n_leaves} leaves, depth {tree.depth}</p><ul>{put(0, '')}</ul>"
+
+# %% ../nbs/210_tree.ipynb #9a1e8e0b
+shown = escape_invisible  # name of version 0.1

@@ -15,20 +15,21 @@ from kxbook.gram import as_gram
 from kxbook.kernel import gaussian, laplace, linear, quadratic, taylor
 from kxbook.price import kernel_cost
 from kxbook.search import (
-    BUSHY,
-    Mover,
+    LEAF_LIMITS,
+    CutOptimizer,
     Search,
     _cart,
-    _freeze,
+    _CodeCut,
+    _editable,
+    _frozen,
     _Node,
     _pruned,
-    _spreads,
-    _thaw,
+    _scatters,
     centre_features,
+    centre_scatter,
     nearest_tree,
-    pull_back,
+    preimage_tree,
     random_cuts,
-    spread,
 )
 
 
@@ -125,14 +126,14 @@ def test_never_worse_than_the_rules_of_others(seed):
     X, labels = data(seed)
     kernel, surrogate = (gaussian(0.3), "root") if seed % 2 else (laplace(0.5), "exact")
     reference, columns, features = rules(X, labels, kernel, surrogate)
-    given = columns, reference.D, np.ones(len(X)), [mu.T for _, mu in features]
+    D, weight, values = reference.D, np.ones(len(X)), [mu.T for _, mu in features]
     U, rng = np.hstack([mu for _, mu in features]), np.random.default_rng(seed)
-    trees = [nearest_tree(*given, toll=toll) for toll in (0.0, 0.3)]
+    trees = [nearest_tree(columns, D, weight, values, depth_penalty=p) for p in (0.0, 0.3)]
     cost = KernelTree(max_leaves=3, kernel=kernel).fit(X, reference_labels=labels).cost_
     assert cost <= min(kernel_cost(reference.gram, tree.predict(X)) for tree in trees) + 1e-9
     for _ in range(5):
         thresholds = random_cuts(U, 2, rng)
-        tree = pull_back(thresholds, features, columns)
+        tree = preimage_tree(thresholds, features, columns)
         Phi = np.hstack([F[c.codes] for (F, _), c in zip(features, columns)])
         assert (tree.predict(X) == thresholds.predict(Phi)).all()
 
@@ -143,9 +144,9 @@ def test_nearest_centre_left():
     values = [mu.T for _, mu in features]
     order = np.random.default_rng(0).permutation(len(X))
     moved = [encode(x) for x in X[order].T]
-    for toll in (0.0, 0.3):
+    for penalty in (0.0, 0.3):
         for cuts in ("interval", "threshold"):
-            options = dict(toll=toll, cuts=cuts)
+            options = dict(depth_penalty=penalty, cuts=cuts)
             tree = nearest_tree(columns, reference.D, np.ones(60), values, **options)
             assert (
                 tree.to_json()
@@ -162,20 +163,21 @@ def test_nearest_centre_left():
     assert same.n_leaves == 1
 
 
-def test_spreads_of_all_intervals():
+def test_scatters_of_all_intervals():
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(4, 2))
     E = ((centres[:, None] - centres) ** 2).sum(2)
     P = np.vstack([np.zeros(4), rng.integers(0, 3, size=(6, 4)).cumsum(0)])
-    found = _spreads(P, E, False)
-    assert np.allclose(found[:1], _spreads(P, E, True))
+    scatters = _scatters(P, E, False)
+    assert np.allclose(scatters[:1], _scatters(P, E, True))
     for a in range(7):
         for b in range(6):
             inside = P[b] - P[a] if b > a else np.zeros(4)
             if 0 < inside.sum() < P[-1].sum():
-                assert np.isclose(found[a, b], spread(inside, E) + spread(P[-1] - inside, E))
+                parts = centre_scatter(inside, E) + centre_scatter(P[-1] - inside, E)
+                assert np.isclose(scatters[a, b], parts)
             else:
-                assert np.isinf(found[a, b])
+                assert np.isinf(scatters[a, b])
 
 
 def parity(A, B):
@@ -195,7 +197,7 @@ def test_deep_trees(n):
         and (model.labels_ == labels).all()
         and np.isclose(model.cost_, 0, atol=1e-9)
     )
-    assert (n > 2000) == (model.n_leaves_ > BUSHY[1])
+    assert (n > 2000) == (model.n_leaves_ > LEAF_LIMITS[1])
     start = KernelExKMC(2, max_leaves=n, base="empty", kernel=parity).fit(
         Z, reference_labels=labels
     )
@@ -207,19 +209,19 @@ def test_walks_through_deep_trees():
     column = encode(np.arange(float(n)))
     chain = leaf = _Node(label=1)
     for i in range(1, n):  # one point is cut off at a time
-        chain = _Node(0, i, i, (_Node(label=i % 2), chain))
+        chain = _Node(_CodeCut(0, i, i), (_Node(label=i % 2), chain))
     labels = [node.label for node in chain.leaves()]
     assert len(labels) == n and leaf.label == labels[-1]
-    mover, tree = Mover([column]), _freeze(chain, [column])
-    assert (mover.labels(chain) == tree.predict(np.arange(float(n))[:, None])).all()
-    assert _freeze(_thaw(tree, [column]), [column]) == tree
+    optimizer, tree = CutOptimizer([column]), _frozen(chain, [column])
+    assert (optimizer.labels(chain) == tree.predict(np.arange(float(n))[:, None])).all()
+    assert _frozen(_editable(tree, [column]), [column]) == tree
     assert len(list(zip(range(9), _pruned(chain)))) == 9
     Phi = np.arange(float(n))[:, None]
     stairs = _Node(label=0)
     for i in range(n - 2, -1, -1):  # one threshold after the other
-        stairs = _Node(0, 0, i, (_Node(label=i % 2), stairs))
-    thresholds = _freeze(stairs, [column])
-    pulled = pull_back(thresholds, [(Phi, Phi[:1])], [column])
+        stairs = _Node(_CodeCut(0, 0, i), (_Node(label=i % 2), stairs))
+    thresholds = _frozen(stairs, [column])
+    pulled = preimage_tree(thresholds, [(Phi, Phi[:1])], [column])
     assert (pulled.predict(Phi) == thresholds.predict(Phi)).all()
 
 

@@ -96,7 +96,7 @@ def test_growth(X, k, m, cuts, random):
     leaf = tree.apply(X)
     assert leaf.min() >= 0 and leaf.max() < tree.n_leaves <= m
     assert (tree.decision_path(X)[:, tree.leaves].sum(1) == 1).all()
-    for u in np.unique(leaf):  # a leaf has the label that costs least, up to joined brothers
+    for u in np.unique(leaf):  # a leaf has the label that costs least, up to joined siblings
         assert len(set(tree.predict(X[leaf == u]))) == 1
 
 
