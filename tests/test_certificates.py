@@ -561,7 +561,7 @@ def test_rigorous_certificates_are_true_without_tolerance(make, bound):
             warnings.simplefilter("ignore")
             model = make().fit(X)
         c, ordinary = model.certificate(bound, rigorous=True), model.certificate(bound)
-        cost, best = truth(model._kernel, X, model.labels_, c.n_clusters)
+        cost, best = truth(model.result_.problem.kernel, X, model.labels_, c.n_clusters)
         assert c.rigorous and c.tolerance == 0 and not ordinary.rigorous
         assert c.lower_bound <= best and (
             c.price_upper == np.inf or cost <= np.longdouble(c.price_upper) * best

@@ -10,7 +10,8 @@ from sklearn.tree import DecisionTreeClassifier
 from kxbook import KernelExKMC, KernelExpand, KernelIMM, KernelTree
 from kxbook.columns import encode
 from kxbook.data import load_flame, load_pathbased
-from kxbook.estimators import _Reference
+from kxbook.fit import Reference
+from kxbook.imm import Surrogate, axis_shifts
 from kxbook.gram import as_gram
 from kxbook.kernel import gaussian, laplace, linear, quadratic, taylor
 from kxbook.price import kernel_cost
@@ -59,7 +60,7 @@ def test_never_worse_than_its_rivals(cuts, seed):
         cart = (
             DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(X, labels).predict(X)
         )
-        gram = as_gram(model._kernel, X)
+        gram = as_gram(model.result_.problem.kernel, X)
         assert model.cost_ <= min(allowed) + 1e-9 and model.cost_ <= kernel_cost(gram, cart) + 1e-9
         assert model.n_leaves_ <= leaves and (model.predict(X) == model.labels_).all()
         assert np.isclose(model.cost_, kernel_cost(gram, model.labels_))
@@ -116,9 +117,10 @@ def test_figures_of_the_book():
 
 def rules(X, labels, kernel, surrogate):
     "The reference, the columns, and the features of the centres."
-    reference = _Reference(as_gram(kernel, X), None, labels)
+    reference = Reference(as_gram(kernel, X), None, labels)
     columns = [encode(x) for x in X.T]
-    return reference, columns, centre_features(X, reference.V, columns, kernel, surrogate)
+    known = Surrogate(kernel, surrogate, 5, axis_shifts(X, "auto"))
+    return reference, columns, centre_features(reference.V, columns, known)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -246,7 +248,7 @@ def test_units_do_not_matter_to_cart(s):
 
 def searched(X, labels, leaves):
     points, place = np.unique(X, axis=0, return_inverse=True)
-    reference = _Reference(as_gram(gaussian(0.5), points), place.ravel(), labels)
+    reference = Reference(as_gram(gaussian(0.5), points), place.ravel(), labels)
     return Search(points, np.bincount(place.ravel()).astype(float), reference, leaves)
 
 
