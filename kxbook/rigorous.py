@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .certificate import Certificate
 from .kernel import Kernel, is_formula
-from .price import Certificate, normalised_price, price_of, relaxed_matrix
+from .price import normalised_price, price_of, relaxed_matrix
 
 # %% auto #0
 __all__ = ['BITS', 'FORMS', 'RIGOROUS_UP_TO', 'at_most', 'at_least', 'distance_balls', 'Enclosure', 'verified_cost',

@@ -24,11 +24,12 @@ from kxbook.estimators import (
     _Whole,
     with_shared_documentation,
 )
+from .exact import GivenUp, best_tree
 from .gram import StreamedGram, one_blas_thread, sq_dists
 from .grow import check_bins, grow
 from .imm import axis_shifts
 from .kernel import Kernel
-from .price import GivenUp, best_tree, kernel_cost
+from .price import kernel_cost
 from .surrogate import SURROGATES, axis_features
 from .sweep import quantise, sweep
 from .tree import Tree, TreeBuilder
