@@ -16,7 +16,7 @@ _HOME = {
     "KernelTree": "search",
     "Tree": "tree",
     "Cut": "tree",
-    "Certificate": "price",
+    "Certificate": "certificate",
 }
 _MODULES = sorted(p.stem for p in _Path(__file__).parent.glob("[a-z]*.py"))
 __all__ = [*_HOME]

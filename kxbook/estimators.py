@@ -29,6 +29,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from .certificate import BOUNDS, Certificate, Run, certify
 from kxbook.gram import (
     GRAMS,
     DenseGram,
@@ -45,7 +46,7 @@ from .grow import CUTS, EXACT_UP_TO, check_bins, grow
 from .imm import axis_shifts, kernel_imm
 from .kernel import KERNELS, Kernel, as_kernel, linear, lowest_eigenvalue, scale_gamma
 from .kkmeans import INITS, Clustering, kernel_kmeans, nearest
-from .price import BOUNDS, Certificate, Run, certify, kernel_cost, price_of
+from .price import kernel_cost, price_of
 from .rigorous import rigorous_certificate, verify
 from .surrogate import choose_surrogate, taylor_order
 from .tree import Tree

@@ -24,11 +24,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.metrics import adjusted_rand_score
 
+from .certificate import Certificate
 from .estimators import KernelExKMC, KernelExpand, KernelIMM
 from .gram import Gram, LowRankGram, as_gram
 from .grow import grow
 from .kernel import as_kernel, check_points
-from .price import Certificate, price_of
+from .price import price_of
 from .search import KernelTree
 from .surrogate import choose_surrogate
 from .tree import Tree, build_tree, regions, shortest_digits, shown

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .certificate import Certificate
 from .kernel import Kernel, is_formula
-from .price import Certificate, normalised_price, price_of, relaxed_matrix
+from .price import normalised_price, price_of, relaxed_matrix
 
 if TYPE_CHECKING:
     from flint import arb, arb_mat

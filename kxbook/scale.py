@@ -19,6 +19,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
+from kxbook.certificate import (
+    Allowance,
+    Certificate,
+    Line,
+    brought_note,
+    feature_noise,
+    landmark_note,
+    sum_up,
+    underflow,
+)
 from .columns import Column, code_of, divide_column, sampled
 from .estimators import _generator, _warn_if_indefinite, importances
 from kxbook.gram import (
@@ -36,19 +46,7 @@ from .grow import grow_from
 from .imm import axis_shifts, count_bins, imm_from, items_of, subtract
 from .kernel import Kernel, as_kernel
 from .kkmeans import kernel_kmeans
-from kxbook.price import (
-    EPS,
-    Allowance,
-    Certificate,
-    Line,
-    brought_note,
-    feature_bound,
-    feature_noise,
-    landmark_note,
-    price_of,
-    sum_up,
-    underflow,
-)
+from .price import EPS, feature_bound, price_of
 from .surrogate import axis_features, choose_surrogate
 from .sweep import bin_sums, cost_unit
 from .tree import Tree

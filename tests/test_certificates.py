@@ -12,6 +12,7 @@ import pytest
 from adversary import Problem, attack, cauchy, certificate, cubic, faults, saddle, said, truth
 
 from kxbook import KernelExKMC, KernelExpand, KernelIMM, KernelTree
+from kxbook.certificate import Allowance, _at_most_percent, _digits, certify, sum_up
 from kxbook.data import load_iris
 from kxbook.gram import (
     LowRankGram,
@@ -37,16 +38,7 @@ from kxbook.kernel import (
     quadratic,
 )
 from kxbook.kkmeans import best_partition
-from kxbook.price import (
-    Allowance,
-    _at_most_percent,
-    _digits,
-    certify,
-    kernel_cost,
-    relaxed_bound,
-    spectral_bound,
-    sum_up,
-)
+from kxbook.price import kernel_cost, relaxed_bound, spectral_bound
 from kxbook.rigorous import at_least, at_most, verify
 from kxbook.scale import in_pieces
 

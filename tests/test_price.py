@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelTree, price
+from kxbook.certificate import Run, _axes, _feature_error, _kernel_costs, _Problem, certify
+from kxbook.exact import best_tree, optimal_cut
 from kxbook.gram import as_gram
 from kxbook.imm import kernel_imm
 from kxbook.kernel import (
@@ -24,18 +26,7 @@ from kxbook.kernel import (
     taylor,
 )
 from kxbook.kkmeans import best_partition
-from kxbook.price import (
-    Run,
-    _axes,
-    _feature_error,
-    _kernel_axis_costs,
-    best_tree,
-    certify,
-    kernel_cost,
-    optimal_cut,
-    relaxed_bound,
-    spectral_bound,
-)
+from kxbook.price import kernel_cost, relaxed_bound, spectral_bound
 from kxbook.surrogate import ROOT_ERROR, axis_features
 
 
@@ -67,15 +58,18 @@ def test_costs_and_distances_of_means_on_one_axis():
         rng.uniform(0.01, 0.02, 20),
         gaussian(0.5),
     )
-    (axis,) = _axes(X, [(np.arange(20), labels, weights, 3)])
-    (cost,), distances = _kernel_axis_costs(kernel, axis)
-    np.testing.assert_allclose(cost, kernel_cost(kernel(X), labels, weights))
+    other = rng.integers(0, 3, size=20)
+    problem = _Problem(as_gram(kernel, X), X, kernel, np.arange(20), labels, weights)
+    (axis,) = _axes(problem, other)
+    costs = _kernel_costs(kernel, axis)
+    np.testing.assert_allclose(costs.reference, kernel_cost(kernel(X), labels, weights))
+    np.testing.assert_allclose(costs.tree, kernel_cost(kernel(X), other, weights))
     mean = np.array(
         [np.where(labels == c, weights, 0) / weights[labels == c].sum() for c in range(3)]
     )
     for a, b in np.ndindex(3, 3):
         np.testing.assert_allclose(
-            distances[a, b], (mean[a] - mean[b]) @ kernel(X) @ (mean[a] - mean[b]), atol=1e-12
+            costs.apart[a, b], (mean[a] - mean[b]) @ kernel(X) @ (mean[a] - mean[b]), atol=1e-12
         )
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree, report
 from kxbook.columns import encode
+from kxbook.exact import best_tree, optimal_cut
 from kxbook.gram import (
     DenseGram,
     LowRankGram,
@@ -42,7 +43,7 @@ from kxbook.kernel import (
     scale_gamma,
 )
 from kxbook.kkmeans import best_partition, lloyd, partitions, spectral_rows
-from kxbook.price import best_tree, kernel_cost, optimal_cut, relaxed_bound, spectral_bound
+from kxbook.price import kernel_cost, relaxed_bound, spectral_bound
 from kxbook.surrogate import ROOT_ERROR, axis_features, root_features, taylor_features, taylor_tail
 from kxbook.sweep import bin_sums, brute_cut, group_sums, quantise, sweep
 from kxbook.tree import LEAF, Tree, build_tree

@@ -20,6 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelTree, gram, price
+from kxbook.certificate import certify
 from kxbook.kernel import (
     Kernel,
     chi2,
@@ -270,7 +271,7 @@ def certificate(problem):
             labels = np.asarray(model.labels_)
             if problem.how == "single":
                 items = np.arange(len(X)), np.asarray(model.reference_labels_), np.ones(len(X))
-                return price.certify(
+                return certify(
                     gram.StreamedGram(problem.kernel, X, "float32"),
                     X,
                     problem.kernel,
