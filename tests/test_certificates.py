@@ -40,7 +40,7 @@ from kxbook.kernel import (
 from kxbook.kkmeans import best_partition
 from kxbook.price import kernel_cost, relaxed_bound, spectral_bound
 from kxbook.rigorous import at_least, at_most, verify
-from kxbook.scale import in_pieces
+from kxbook.partitioned import partition_array
 
 CERTIFICATES = int(os.environ.get("CERTIFICATES", 400))
 
@@ -101,7 +101,7 @@ def test_zero_cost_on_landmarks_is_not_zero_cost(pieces):
     model = KernelExKMC(
         base="empty", max_leaves=2, kernel=gaussian(1.0), gram="nystroem", rank=np.zeros((1, 1))
     )
-    c = model.fit(in_pieces(FAR, 7) if pieces else FAR, reference_labels=labels).certificate()
+    c = model.fit(partition_array(FAR, 7) if pieces else FAR, reference_labels=labels).certificate()
     K = gaussian(1.0)(FAR)
     cost, best = (
         kernel_cost(K, model.labels_),
@@ -121,7 +121,7 @@ def test_zero_cost_on_landmarks_is_not_zero_cost(pieces):
 def test_zero_cost_with_a_kernel_that_may_cost_less_than_nothing():
     X = np.array([[0.0], [0.9], [1.8], [2.7]])  # 0 ~ 0.9 ~ 1.8 ~ 2.7: not semidefinite
     for how in ("dense", "streamed", "nystroem"):
-        for data in (X, in_pieces(X, 2)) if how == "nystroem" else (X,):
+        for data in (X, partition_array(X, 2)) if how == "nystroem" else (X,):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 model = KernelExpand(
@@ -216,7 +216,7 @@ def test_landmarks_promise_nothing_about_a_kernel_that_is_not_known(pieces):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         c = model.fit(
-            in_pieces(X, 100) if pieces else X, reference_labels=np.r_[np.zeros(501, int), 1]
+            partition_array(X, 100) if pieces else X, reference_labels=np.r_[np.zeros(501, int), 1]
         ).certificate()
     assert c.lower_bound == -np.inf and c.price_upper == np.inf
     text = " ".join([c.words(), *c.notes])
@@ -412,7 +412,7 @@ def test_probes_neither_vanish_nor_grow(scale, monkeypatch):
 
 def test_distances_that_overflow_are_refused():
     for kernel, X in (("gaussian", [[0.0], [1e155]]), ("laplace", [[1e308], [-1e308]])):
-        for data in (np.array(X), in_pieces(np.array(X), 1)):
+        for data in (np.array(X), partition_array(np.array(X), 1)):
             with pytest.raises(ValueError, match="Rescale X"):
                 KernelIMM(1, kernel=kernel, gamma=1e-310).fit(data)
 
@@ -579,7 +579,7 @@ def test_rigorous_is_for_known_kernels_in_memory_and_few_rows():
         brought.certificate(rigorous=True)
     with pytest.raises(ValueError, match="all rows in memory"):
         KernelExKMC(2, base="empty", max_leaves=2, random_state=0).fit(
-            in_pieces(X, 10)
+            partition_array(X, 10)
         ).certificate(rigorous=True)
     with pytest.raises(ValueError, match="at most 1000 distinct rows"):
         KernelExKMC(base="empty", max_leaves=2).fit(

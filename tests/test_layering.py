@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-MAY_USE_SKLEARN = {"data", "kkmeans"}  # and every chapter from `estimators` on
+MAY_USE_SKLEARN = {"data", "kkmeans"}  # and every chapter from `fit` on
 MAY_USE_NUMBA = {"columns"}
 
 
@@ -54,7 +54,7 @@ def violations(nbs, package):
                     or order.index(other) >= order.index(module)
                 ):
                     yield f"{module} imports {other}, which is not below it"
-            late = "estimators" in order and order.index(module) >= order.index("estimators")
+            late = "fit" in order and order.index(module) >= order.index("fit")
             if name == "sklearn" and module not in MAY_USE_SKLEARN and not late:
                 yield f"{module} imports scikit-learn"
             if name == "numba" and module not in MAY_USE_NUMBA:
@@ -92,3 +92,21 @@ def test_names_of_chapters():
     assert all(re.fullmatch(r"[1-9]\d0_[a-z]+", name) for name in names)
     listed = re.findall(r"nbs/(\w+)\.ipynb", (ROOT / "_quarto.yml").read_text(encoding="utf-8"))
     assert listed == names
+
+
+def private_imports(package):
+    "Private names that one module of the package takes from another."
+    for path in sorted(package.rglob("*.py")):
+        if path.name.startswith("_"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.level or "kxbook" in str(node.module)):
+                yield from (
+                    f"{path.stem} imports {a.name}" for a in node.names if a.name.startswith("_")
+                )
+
+
+def test_no_private_name_crosses_a_module(tmp_path):
+    assert list(private_imports(ROOT / "kxbook")) == []
+    (tmp_path / "a.py").write_text("from kxbook.gram import _secret, known\nfrom .b import _c\n")
+    assert list(private_imports(tmp_path)) == ["a imports _secret", "a imports _c"]

@@ -20,7 +20,7 @@ from sklearn.datasets import make_blobs
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
 from kxbook.data import load_iris
 from kxbook.kernel import distance, epsilon
-from kxbook.scale import in_pieces
+from kxbook.partitioned import partition_array
 
 RECORD = Path(__file__).parent / "fits.json"
 SURROGATES = {
@@ -109,7 +109,10 @@ def digest(data):
 def outcome(model, name, told, form):
     "Tree and labels, as digests, and the numbers of a fit and its certificate."
     X, y = data()[name]
-    given = {"pieces": lambda: in_pieces(X, 40), "dask": lambda: da.from_array(X, chunks=(40, -1))}
+    given = {
+        "pieces": lambda: partition_array(X, 40),
+        "dask": lambda: da.from_array(X, chunks=(40, -1)),
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         options = {"reference_labels": y} if told else {}

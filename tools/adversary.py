@@ -34,7 +34,7 @@ from kxbook.kernel import (
     quadratic,
 )
 from kxbook.kkmeans import partitions
-from kxbook.scale import in_pieces
+from kxbook.partitioned import partition_array
 from kxbook.surrogate import SURROGATES
 
 STEPS = 12  # changes of each problem
@@ -256,7 +256,7 @@ def certificate(problem):
     "What is certified, and the tree's labels; None where the fit refuses the data."
     X, data = problem.X, problem.X
     if problem.how == "pieces":
-        data = in_pieces(X, 3)
+        data = partition_array(X, 3)
     elif problem.how == "dask":
         import dask.array as da
 

@@ -7,7 +7,7 @@ from pathlib import Path
 DONE = "every cell ran"
 LOADED = [  # by most notebooks: each process begins as a copy of one that has loaded them
     *("matplotlib.pyplot", "nbdev.test", "pandas"),
-    *("kxbook.plot", "kxbook.scale", "kxbook.search"),
+    *("kxbook.plot", "kxbook.search"),
 ]
 
 
