@@ -420,8 +420,11 @@ def _feature_cost(Phi: NDArray, table: NDArray) -> float:
 def _feature_costs(Phi: NDArray, axis: _Axis) -> _AxisCosts:
     "Costs on one axis by features of its values."
     means = _means(Phi, axis.reference)
-    costs = _feature_cost(Phi, axis.reference), _feature_cost(Phi, axis.tree)
-    return _AxisCosts(*costs, cdist(means, means, "sqeuclidean"))
+    return _AxisCosts(
+        reference=_feature_cost(Phi, axis.reference),
+        tree=_feature_cost(Phi, axis.tree),
+        apart=cdist(means, means, "sqeuclidean"),
+    )
 
 
 def _kernel_costs(kernel: Kernel, axis: _Axis) -> _AxisCosts:

@@ -50,6 +50,12 @@ CHAINS = {
 }
 
 
+def test_names_that_have_moved_are_found_where_they_were():
+    assert price.certify is certify and price.best_tree is best_tree
+    with pytest.raises(AttributeError, match="'kxbook.price' has no attribute 'no_such_thing'"):
+        _ = price.no_such_thing
+
+
 def test_costs_and_distances_of_means_on_one_axis():
     rng = np.random.default_rng(0)
     X, labels, weights, kernel = (
