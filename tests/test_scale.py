@@ -8,12 +8,6 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
-from sklearn.datasets import make_blobs
-from sklearn.exceptions import ConvergenceWarning
-
-from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
 from kxbook.partitioned import (
     PartitionedTable,
     as_partitioned,
@@ -21,6 +15,12 @@ from kxbook.partitioned import (
     partition_array,
     partition_parquet,
 )
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+
+from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
 
 FIELDS = ("axis", "lo", "hi", "left", "right", "label")
 

@@ -5,14 +5,14 @@ import warnings
 
 import numpy as np
 import pytest
+from kxbook.fit import Reference
 from sklearn.tree import DecisionTreeClassifier
 
 from kxbook import KernelExKMC, KernelExpand, KernelIMM, KernelTree
 from kxbook.columns import encode
 from kxbook.data import load_flame, load_pathbased
-from kxbook.fit import Reference
-from kxbook.imm import Surrogate, axis_shifts
 from kxbook.gram import as_gram
+from kxbook.imm import Surrogate, axis_shifts
 from kxbook.kernel import gaussian, laplace, linear, quadratic, taylor
 from kxbook.price import kernel_cost
 from kxbook.search import (

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from kxbook.partitioned import partition_array
 from threadpoolctl import threadpool_limits
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelTree, gram, price
@@ -34,7 +35,6 @@ from kxbook.kernel import (
     quadratic,
 )
 from kxbook.kkmeans import partitions
-from kxbook.partitioned import partition_array
 from kxbook.surrogate import SURROGATES
 
 STEPS = 12  # changes of each problem
