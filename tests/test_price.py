@@ -87,6 +87,22 @@ def test_the_error_of_features_is_the_largest_of_all_blocks():
     assert _feature_error(kernel, wrong[:1], z[:1]) == 0
 
 
+def test_words_on_the_price():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    c = replace(KernelIMM(3, random_state=0).fit(X).certificate(), rounding=0.0)
+    for times, words in (
+        (1, "as much as the clusters it explains."),
+        (1 + 4e-6, "as much as the clusters it explains, to five digits."),
+        (1 + 1e-5, "less than 0.01% more than those it explains."),
+        (0.75, "25% less than those it explains, which were not the best."),
+        (21, "21 times as much, or 2000% more than those it explains."),
+    ):
+        c = replace(c, cost=times * c.reference_cost, price=times)
+        assert c.words().startswith(f"The tree's clusters cost {words}")
+    c = replace(c, cost=c.reference_cost + 1e-3, price=1.1, rounding=6e-4)
+    assert c.words().startswith("The tree's clusters cost as much as those it explains, as far as")
+
+
 def test_bars_of_a_certificate_are_in_proportion():
     X = np.random.default_rng(0).normal(size=(40, 2))
     certificate = KernelIMM(3, random_state=0).fit(X).certificate()
