@@ -23,7 +23,6 @@ from .columns import Column, code_of, divide_column, sampled
 from .estimators import _generator, _warn_if_indefinite, importances
 from kxbook.gram import (
     LowRankGram,
-    _tall_product,
     choose_landmarks,
     feature_sums,
     feature_type,
@@ -31,6 +30,7 @@ from kxbook.gram import (
     nystroem_error,
     nystroem_features,
     refuse_extremes,
+    tall_product,
 )
 from .grow import grow_from
 from .imm import axis_shifts, count_bins, imm_from, items_of, subtract
@@ -441,7 +441,7 @@ def _lloyd_pass(z: NDArray, means: NDArray) -> tuple:
     V = np.zeros(D.shape, dtype=z.dtype)
     V[rows, near] = 1
     cost = float(D[rows, near].sum() + _norms(z).sum())
-    return _tall_product(z, V, None).T, np.bincount(near, minlength=len(means)), cost
+    return tall_product(z, V, None).T, np.bincount(near, minlength=len(means)), cost
 
 
 def _nearest(z: NDArray, means: NDArray) -> NDArray:
