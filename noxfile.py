@@ -40,9 +40,9 @@ def oldest(python):
     floors = dict(
         m.groups() for p in listed if (m := re.match(r"([\w-]+)(?:\[.*\])?>=([\d.]+)$", p))
     )
-    floors = {name: floors[name] for name in (*SHOWN, "threadpoolctl", "tqdm")} | FIRST.get(
-        python, {}
-    )
+    floors = {
+        name: floors[name] for name in (*SHOWN, "joblib", "threadpoolctl", "tqdm")
+    } | FIRST.get(python, {})
     return [f"{name}=={floor}.*\n" for name, floor in floors.items()]
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
 from numba.core import event
 from numpy.typing import NDArray
+
+from .gram import map_threads
 
 # %% auto #0
 __all__ = ['SAMPLE', 'Column', 'compiled', 'code_of', 'sampled', 'divide_column', 'encode', 'map_axes', 'encode_columns']
@@ -178,11 +179,8 @@ def map_axes(
     items: Iterable,  # axes, or what belongs to them
     size: int,  # number of points in each
 ) -> list:
-    "f of each item; in two threads if there is enough to do."
-    if size < 20_000:
-        return [f(item) for item in items]
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(f, items))
+    "f of each item; in threads if there is enough to do."
+    return list(map(f, items) if size < 20_000 else map_threads(f, items))
 
 
 def encode_columns(

@@ -6,15 +6,26 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable
-from functools import cached_property
-from importlib import import_module
+from dataclasses import fields
 from numbers import Integral, Real
 from textwrap import indent
 from typing import Any, TypeVar
 
 import numpy as np
+from kxbook.fit import (  # noqa: F401
+    Data,
+    Grown,
+    MemoryData,
+    Settings,
+    check_weight_sum,
+    distinct_rows,
+    fit_clusters,
+    fit_tree,
+    grown_tree,
+    importances,
+)
+from .partitioned import PartitionedData, PartitionedTable, as_partitioned, is_partitioned
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from sklearn.base import (
@@ -24,145 +35,101 @@ from sklearn.base import (
     TransformerMixin,
     _fit_context,
 )
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-
-from .certificate import BOUNDS, Certificate, Run, certify
-from kxbook.gram import (
-    GRAMS,
-    DenseGram,
-    Gram,
-    LowRankGram,
-    StreamedGram,
-    as_gram,
-    dist_errors,
-    feature_sums,
-    nystroem_gram,
-    sq_dists,
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_sample_weight,
+    _num_samples,
+    check_is_fitted,
+    validate_data,
 )
-from .grow import CUTS, EXACT_UP_TO, check_bins, grow
-from .imm import axis_shifts, kernel_imm
-from .kernel import KERNELS, Kernel, as_kernel, linear, lowest_eigenvalue, scale_gamma
-from .kkmeans import INITS, Clustering, kernel_kmeans, nearest
-from .price import kernel_cost, price_of
-from .rigorous import rigorous_certificate, verify
-from .surrogate import choose_surrogate, taylor_order
-from .tree import Tree
+
+from .certificate import Certificate
+from .gram import GRAMS, threads
+from .grow import CUTS, EXACT_UP_TO
+from .kernel import KERNELS, Kernel, warn_user
+from .kkmeans import INITS
 
 # %% auto #0
-__all__ = ['PIECES', 'distinct_rows', 'KernelKMeans', 'importances', 'with_shared_documentation', 'IMM', 'KernelIMM',
-           'KernelExKMC', 'KernelExpand']
-
-# %% ../nbs/430_estimators.ipynb #421ac7a8
-def distinct_rows(
-    X: NDArray,  # (n, d) points
-    weights: NDArray,  # (n,) their weights
-) -> tuple[NDArray, NDArray, NDArray]:
-    "First index of each distinct row, sorted; summed weights; which of them each row is."
-    order = np.argsort(X[:, 0], kind="stable")
-    if (np.diff(X[order, 0]) == 0).any():  # the first column does not tell all rows apart
-        order = np.lexsort(X.T[::-1])
-    new = np.r_[True, (X[order[1:]] != X[order[:-1]]).any(1)]
-    place = np.empty(len(X), dtype=int)
-    place[order] = np.cumsum(new) - 1
-    return order[new], np.bincount(place, weights), place
-
-# %% ../nbs/430_estimators.ipynb #a389843d
-def _members(
-    gram: DenseGram | StreamedGram | LowRankGram,
-    found: Clustering,
-    weights: NDArray,
-) -> tuple:
-    "What is kept of a clustering to place new points: a Gram, labels and weights."
-    if isinstance(gram, LowRankGram):
-        sums = feature_sums(gram.Z, np.arange(gram.n), found.labels, weights, len(found.size))
-        means = sums / np.maximum(found.size, np.finfo(float).tiny)[:, None]
-        return LowRankGram(means, gram.features), np.arange(len(means)), found.size
-    kernel, X = gram.kernel, gram.X
-    if kernel is None or X is None:  # rows of the matrix come with each call: it is not kept
-        return DenseGram(np.empty((gram.n, 0))), found.labels, weights
-    stream = gram if isinstance(gram, StreamedGram) else StreamedGram(kernel, X)
-    return stream, found.labels, weights
-
-
-def _why_fewer(n: int, k: int) -> str:
-    "Why there may be fewer clusters than were asked for."
-    if n < k:
-        return "Possibly due to duplicate points in X."
-    return (
-        "In feature space the others differ by no more than rounding. Rescale X, leave out "
-        "columns of large values that hardly vary, or use another kernel."
-    )
-
-
-def _warn_if_indefinite(K: NDArray, name: str) -> bool:
-    "Warn, from an eigenvalue of a kernel matrix, that the kernel has no feature space."
-    lowest = lowest_eigenvalue((K + K.T) / 2)
-    indefinite = lowest < -1e-8 * max(np.abs(K).max(), np.finfo(float).tiny)
-    if indefinite:
-        warnings.warn(
-            f"The {name} kernel is not positive semidefinite on this data: it has the "
-            f"eigenvalue {lowest:.3g}. Squared distances may be negative, and the cost need "
-            "not fall in every pass.",
-            stacklevel=5,
-        )
-    return indefinite
+__all__ = ['PIECES', 'WholeNumber', 'KernelKMeans', 'with_shared_documentation', 'IMM', 'KernelIMM', 'KernelExKMC',
+           'KernelExpand']
 
 # %% ../nbs/430_estimators.ipynb #5f92deb6
-PIECES = "kxbook.scale"  # where data that comes in pieces is fitted: a later chapter, by name
+PIECES = "kxbook.scale"  # a name of version 0.1
 
 
-def _in_pieces(X: object):
-    "The module for data that comes in pieces, such as a Dask array, if X is that; else None."
-    kind = type(X)  # a frame itself has an attribute for every column
-    pieces = hasattr(kind, "__dask_graph__") or hasattr(kind, "pieces")
-    return import_module(PIECES) if pieces else None
+class _Estimator(BaseEstimator):
+    "What all estimators do with parameters and tables."
+
+    _growth: str | None = None  # what the tree is grown by
+
+    def _settings(self) -> Settings:
+        "The parameters, typed."
+        known = {f.name for f in fields(Settings)}
+        given = {k: v for k, v in self.get_params(deep=False).items() if k in known}
+        seed = check_random_state(self.random_state).randint(2**31)
+        return Settings(**given, growth=self._growth, seed=seed)
+
+    def _data(self, X: Any, sample_weight: ArrayLike | None, distinct: bool = True) -> Data:
+        "The rows and their weights; the columns are remembered."
+        if is_partitioned(X):
+            data = PartitionedData(X, sample_weight)
+            self._remember(data.table)
+            return data
+        X = validate_data(self, X, dtype=np.float64)
+        weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        check_weight_sum(weights)
+        return MemoryData(X, weights, distinct)
+
+    def _remember(self, table: PartitionedTable) -> None:
+        "Number and names of the columns of a table in partitions."
+        self.n_features_in_ = table.n_features
+        _check_feature_names(self, np.empty((0, table.n_features)), reset=True)
+        if table.names is not None:
+            self.feature_names_in_ = np.array(table.names, dtype=object)
+
+    def _rows(self, X: ArrayLike) -> NDArray:
+        "Rows in memory with the columns of the fit."
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=np.float64, reset=False)
+
+    def _partitions(self, X: Any) -> PartitionedTable:
+        "Rows in partitions with the columns of the fit."
+        check_is_fitted(self)
+        table = as_partitioned(X)
+        if not table.n:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        _check_names(self, table.names)
+        if table.n_features != self.n_features_in_:
+            raise ValueError(
+                f"X has {table.n_features} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return table
 
 
-def _generator(random_state: object) -> np.random.Generator:
-    "A generator from what scikit-learn calls a random state."
-    return np.random.default_rng(check_random_state(random_state).randint(2**31))
-
-
-def _kernel_gram(
-    kernel: str | Kernel | Callable,
-    gamma: float | str,
-    points: NDArray,
-    weights: NDArray,
-    rng: np.random.Generator,
-    **options,
-) -> tuple[Gram, float | None, bool]:
-    "The Gram that an estimator's parameters mean, its gamma, and whether it is indefinite."
-    if isinstance(gamma, str) and isinstance(kernel, str) and kernel in ("gaussian", "laplace"):
-        gamma = scale_gamma(points, weights)
-    kernel = as_kernel(kernel, gamma)
-    gram = as_gram(kernel, points, options.pop("how"), rng=rng, **options)
-    if kernel.semidefinite:
-        return gram, kernel.gamma, False
-    K = kernel(points[_some(len(points))])
-    _refuse_asymmetric(K, f"The {kernel.name} kernel")
-    return gram, kernel.gamma, _warn_if_indefinite(K, kernel.name)
-
-
-def _checked(model: BaseEstimator, X: ArrayLike, reset: bool = True) -> NDArray:
-    "Rows as numbers, and as many columns as at the fit, unless this is the fit."
-    return validate_data(model, X, dtype=np.float64, reset=reset)
-
-
-def _check_sizes(weights: NDArray) -> None:
-    "Weights that can be added and divided by."
-    if not weights.any():
-        raise ValueError("Sample weights must contain at least one non-zero number.")
-    with np.errstate(over="ignore"):
-        total = weights.sum()
-    if not np.finfo(float).tiny <= total < np.inf:
-        raise ValueError(
-            f"Sample weights must have a sum from {np.finfo(float).tiny:.3g} to "
-            f"{np.finfo(float).max:.3g}. Got weights up to {weights.max():.3g}, with the sum "
-            f"{total:.3g}. Divide them by the largest."
-        )
+def _check_names(model: BaseEstimator, names: list[str] | None) -> None:
+    "Names of columns are compared with those of the fit, in the words of scikit-learn."
+    fitted, kind = getattr(model, "feature_names_in_", None), type(model).__name__
+    if fitted is None and names is None:
+        return
+    if fitted is None or names is None:
+        has = "does not have valid" if names is None else "has"
+        how = "with" if names is None else "without"
+        warn_user(f"X {has} feature names, but {kind} was fitted {how} feature names")
+        return
+    message = ["The feature names should match those that were passed during fit."]
+    for which, some in (
+        ("Feature names unseen at fit time:", set(names) - set(fitted)),
+        ("Feature names seen at fit time, yet now missing:", set(fitted) - set(names)),
+    ):
+        lines = [f"- {name}" for name in sorted(some)]
+        message += [which, *lines[:5], *["- ..."] * (len(lines) > 5)] if lines else []
+    if list(names) != list(fitted):
+        if len(message) == 1:
+            message.append("Feature names must be in the same order as they were in fit.")
+        raise ValueError("\n".join([*message, ""]))
 
 
 def _as_frame(x: Any) -> Any:
@@ -170,47 +137,16 @@ def _as_frame(x: Any) -> Any:
     series = hasattr(type(x), "to_frame") and hasattr(type(x), "index")
     return x.to_frame().T if series and all(isinstance(name, str) for name in x.index) else x
 
-
-def _some(n: int) -> NDArray:
-    "At most 300 of n rows, always the same."
-    return np.random.default_rng(0).choice(n, min(n, 300), replace=False)
-
-
-def _refuse_asymmetric(K: NDArray, name: str) -> None:
-    "A kernel matrix must be symmetric, up to rounding."
-    off = np.abs(K - K.T).max()
-    if off > 1e-8 * np.abs(K).max():
-        raise ValueError(
-            f"{name} must be symmetric. Got entries that differ by {off:.3g} from their mirror "
-            "images. Use (K + K.T) / 2 if that is rounding."
-        )
-
-
-def _checked_matrix(K: NDArray) -> NDArray:
-    "A precomputed kernel matrix: square and symmetric."
-    if K.shape[0] != K.shape[1]:
-        raise ValueError(
-            f"Precomputed metric requires shape (n_queries, n_indexed). Got {K.shape}: with "
-            "kernel='precomputed', X must be the square matrix K(X, X)."
-        )
-    largest = np.abs(K).max()
-    if largest > np.finfo(float).max / (8 * len(K)):
-        raise ValueError(
-            f"A precomputed kernel matrix of {largest:.3g} is too large: sums of its entries "
-            "are not finite. Rescale X, or the matrix."
-        )
-    _refuse_asymmetric(K, "A precomputed kernel matrix")
-    return (K + K.T) / 2
-
 # %% ../nbs/430_estimators.ipynb #bd9aeb7f
-class _Whole(Interval):
+class WholeNumber(Interval):
     "A range of whole numbers; True and False are not among them."
 
     def is_satisfied_by(self, val: object) -> bool:
+        "Whether a value is in the range."
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
-class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, _Estimator):
     """Kernel k-means: clusters of any shape, by Lloyd's algorithm in feature space.
 
     Minimises the sum of squared distances of feature vectors to the means of their clusters.
@@ -250,6 +186,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         faster. A matrix and features are not streamed: they ignore it.
     verbose : int, default=0
         1 shows progress.
+    n_jobs : int, default=None
+        Threads. None: all cores that the process may use; -1 too, -2 all but one. The result
+        does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Makes the result repeatable.
 
@@ -287,38 +226,40 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     """
 
     _parameter_constraints: dict = {
-        "n_clusters": [_Whole(Integral, 1, None, closed="left")],
+        "n_clusters": [WholeNumber(Integral, 1, None, closed="left")],
         "kernel": [StrOptions({*KERNELS, "precomputed"}), Kernel, callable],
         "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
         "init": [StrOptions(set(INITS)), "array-like"],
-        "n_init": [StrOptions({"auto"}), _Whole(Integral, 1, None, closed="left")],
-        "max_iter": [_Whole(Integral, 1, None, closed="left")],
+        "n_init": [StrOptions({"auto"}), WholeNumber(Integral, 1, None, closed="left")],
+        "max_iter": [WholeNumber(Integral, 1, None, closed="left")],
         "gram": [StrOptions(set(GRAMS))],
         "rank": [
-            _Whole(Integral, 1, None, closed="left"),
+            WholeNumber(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="neither"),
             "array-like",
         ],
         "dtype": [StrOptions({"float64", "float32"})],
         "verbose": ["verbose"],
+        "n_jobs": [None, Integral],
         "random_state": ["random_state"],
     }
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        kernel="gaussian",
-        gamma="scale",
-        init="auto",
-        n_init="auto",
-        max_iter=300,
-        gram="auto",
-        rank=200,
-        dtype="float64",
-        verbose=0,
-        random_state=None,
-    ):
+        kernel: str | Kernel | Callable = "gaussian",
+        gamma: float | str = "scale",
+        init: str | ArrayLike = "auto",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        gram: str = "auto",
+        rank: int | float | ArrayLike = 200,
+        dtype: str = "float64",
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
         self.gamma = gamma
@@ -329,10 +270,13 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.rank = rank
         self.dtype = dtype
         self.verbose = verbose
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y=None, sample_weight: ArrayLike | None = None) -> KernelKMeans:
+    def fit(
+        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> KernelKMeans:
         """Find the clusters.
 
         Parameters
@@ -348,115 +292,13 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self : KernelKMeans
             The fitted estimator.
         """
-        if pieces := _in_pieces(X):
-            return pieces.fit_clusters(self, X, sample_weight)
-        X = _checked(self, X)
-        if len(X) < self.n_clusters:
-            raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
-        weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        _check_sizes(weights)
-        rng = _generator(self.random_state)
-        gram, first, place, heavy = self._prepare(X, weights, rng)
-        init = self.init
-        if not isinstance(init, str):
-            init = self._given_labels(len(X))[np.flatnonzero(heavy)[first]]
-        total = np.bincount(place, weights[heavy])
-        found = kernel_kmeans(
-            gram,
-            self.n_clusters,
-            init=init,
-            n_init=self.n_init,
-            weights=total,
-            max_iter=self.max_iter,
-            rng=rng,
-            verbose=self.verbose,
-        )
-        self._warn(gram, found)
-        self.n_iter_ = max(len(found.costs) - 1, 1)
-        self.inertia_ = found.cost if self._indefinite else max(found.cost, 0.0)
-        self._size, self._q = found.size, found.q
-        self._gram, self._labels, self._weights = _members(gram, found, total)
-        self._precision = max(gram.precision, self._gram.precision)  # features may have less
+        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        data = self._data(X, sample_weight, distinct=not precomputed)
+        clusters = fit_clusters(data, self._settings())
+        self.labels_, self.inertia_, self.n_iter_ = clusters.rows, clusters.cost, clusters.n_iter
+        self.gamma_, self._means = clusters.gamma, clusters.means
         self._n_features_out = self.n_clusters
-        self.labels_ = np.empty(len(X), dtype=int)
-        self.labels_[heavy] = found.labels[place]
-        if not heavy.all():
-            self.labels_[~heavy] = self._nearest(X[~heavy])
         return self
-
-    def _prepare(self, X: NDArray, weights: NDArray, rng: np.random.Generator) -> tuple:
-        "The Gram on the distinct rows of positive weight, and how the rows relate to those."
-        heavy = weights > 0
-        self._columns = None
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            if self.gram not in ("auto", "dense"):
-                raise ValueError(
-                    "The 'gram' parameter must be 'auto' or 'dense' for kernel='precomputed'. "
-                    f"Got {self.gram!r} instead."
-                )
-            K = _checked_matrix(X)
-            first = place = np.arange(heavy.sum())
-            self._columns = np.flatnonzero(heavy)
-            dense, self.gamma_ = DenseGram(K if heavy.all() else K[np.ix_(heavy, heavy)]), None
-            some = _some(dense.n)
-            self._indefinite = _warn_if_indefinite(dense.K[np.ix_(some, some)], "precomputed")
-            return dense, first, place, heavy
-        first, total, place = distinct_rows(X[heavy] + 0.0, weights[heavy])
-        options = dict(how=self.gram, rank=self.rank, dtype=self.dtype)
-        gram, self.gamma_, self._indefinite = _kernel_gram(
-            self.kernel, self.gamma, X[heavy][first], total, rng, **options
-        )
-        return gram, first, place, heavy
-
-    def _warn(self, gram: Gram, found: Clustering) -> None:
-        "Say so if there are fewer points than clusters, or if there was no convergence."
-        found_clusters = len(np.unique(found.labels))
-        if found_clusters < self.n_clusters:
-            warnings.warn(
-                f"Number of distinct clusters ({found_clusters}) found smaller than n_clusters "
-                f"({self.n_clusters}). {_why_fewer(gram.n, self.n_clusters)}",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        if not found.converged:
-            warnings.warn(
-                f"Kernel k-means stopped after {len(found.costs) - 1} passes before it "
-                "converged. Increase max_iter, or see whether the kernel is positive "
-                "semidefinite.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-
-    def _given_labels(self, n: int) -> NDArray:
-        "Labels that were passed as `init`."
-        labels = np.asarray(self.init)
-        if (
-            labels.shape != (n,)
-            or labels.dtype.kind not in "iu"
-            or not 0 <= labels.min() <= labels.max() < self.n_clusters
-        ):
-            raise ValueError(
-                f"The 'init' parameter of KernelKMeans must be {n} integer labels from 0 to "
-                f"{self.n_clusters - 1}, if it is an array. Got {labels.dtype} {labels.shape}."
-            )
-        return labels
-
-    def _sums(self, Y: NDArray) -> tuple[NDArray, NDArray]:
-        "The points as the Gram takes them, and their cluster sums."
-        Y = Y if self._columns is None else Y[:, self._columns]
-        given = self._labels, len(self._size), self._weights
-        return Y, self._gram.cluster_sums(*given, Y)
-
-    def _nearest(self, Y: NDArray) -> NDArray:
-        "The nearest means, for which K(y, y) need not be known."
-        _, sums = self._sums(Y)
-        D = sq_dists(sums, np.zeros(len(Y)), self._size, self._q)
-        return nearest(D, dist_errors(sums, self._size, self._q, self._precision))
-
-    def _sq_dists(self, Y: NDArray) -> NDArray:
-        "Squared distances of new points to the means."
-        Y, sums = self._sums(Y)
-        return sq_dists(sums, self._gram.diag_of(Y), self._size, self._q)
 
     def predict(self, X: ArrayLike) -> NDArray:
         """The cluster whose mean is nearest, for each row.
@@ -473,11 +315,11 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             Streamed in dtype="float32", a row whose distances to two means differ by about the
             rounding of single precision may get either of them.
         """
-        if pieces := _in_pieces(X):
-            return pieces.nearest_means(self, X)
-        check_is_fitted(self)
-        X = _checked(self, X, reset=False)
-        return self._nearest(X)
+        rows = self._partitions(X) if is_partitioned(X) else self._rows(X)
+        with threads(self.n_jobs):
+            if isinstance(rows, PartitionedTable):
+                return rows.labelled(self._means.nearest)
+            return self._means.nearest(rows)
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Distances to the means of the clusters, in the feature space.
@@ -492,11 +334,11 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         distances : ndarray of shape (n_samples, n_clusters)
             Distances; infinite for a cluster that is empty.
         """
-        check_is_fitted(self)
-        X = _checked(self, X, reset=False)
-        return np.sqrt(np.maximum(self._sq_dists(X), 0))
+        rows = self._rows(X)
+        with threads(self.n_jobs):
+            return np.sqrt(np.maximum(self._means.sq_dists(rows), 0))
 
-    def score(self, X: ArrayLike, y=None, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the sum of squared distances to the nearest means: higher is better.
 
         Parameters
@@ -513,145 +355,41 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             On the rows of the fit it is minus `inertia_`, if the algorithm converged; with
             single precision, up to the precision of the sums.
         """
-        check_is_fitted(self)
-        X = _checked(self, X, reset=False)
+        X = self._rows(X)
         weights = _check_sample_weight(sample_weight, X)
-        return -float(weights @ self._sq_dists(X).min(1))
+        with threads(self.n_jobs):
+            return -float(weights @ self._means.sq_dists(X).min(1))
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         name = self.kernel if isinstance(self.kernel, str) else ""
         tags.input_tags.pairwise = name == "precomputed"
         tags.input_tags.positive_only = name in ("hellinger", "intersection", "chi2")
         return tags
 
-# %% ../nbs/430_estimators.ipynb #f22cfe83
-def _check_labels(labels: ArrayLike, n: int) -> NDArray:
-    "Reference labels 0, 1, ..., k - 1, each of them used, or an error that says what to do."
-    if np.ma.is_masked(labels):
-        raise ValueError(
-            f"reference_labels must not be masked. Got {np.ma.count_masked(labels)} masked "
-            "labels. Leave these samples out, or make them a cluster."
-        )
-    labels = np.asarray(labels)
-    if labels.shape != (n,):
-        raise ValueError(
-            f"reference_labels must be {n} labels, one per sample. Got shape {labels.shape}."
-        )
-    if labels.dtype.kind not in "iu":
-        raise ValueError(f"reference_labels must be integers. Got {labels.dtype}.")
-    if labels.min() < 0:
-        raise ValueError(
-            f"reference_labels contain {labels.min()}, which clusterers use for noise. Leave "
-            "these samples out, or make them a cluster: "
-            "np.where(labels < 0, labels.max() + 1, labels)."
-        )
-    used = np.unique(labels)
-    if int(used[-1]) + 1 != len(used):
-        missing = int(np.flatnonzero(used != np.arange(len(used)))[0])
-        raise ValueError(
-            f"reference_labels must use every label from 0 to {used[-1]}. There is no "
-            f"{missing}. Number them with np.unique(labels, return_inverse=True)[1]."
-        )
-    return labels.astype(int)
-
-
-class _Reference:
-    "The clusters to be explained, as items: a point, its cluster, and how many copies."
-
-    def __init__(self, gram: Gram, place: NDArray | None, labels: NDArray):
-        self.gram, self.k = gram, int(labels.max()) + 1
-        if place is None:  # every row is a point of its own
-            self.rows, self.label = np.arange(gram.n), labels
-            self.count = np.ones(gram.n)
-        else:
-            pairs, count = np.unique(place * self.k + labels, return_counts=True)
-            self.rows, self.label, self.count = *divmod(pairs, self.k), count.astype(float)
-
-    @property
-    def V(self) -> NDArray:
-        "How many copies of point i are in cluster c, (n, k)."
-        V = np.zeros((self.gram.n, self.k))
-        V[self.rows, self.label] = self.count
-        return V
-
-    @property
-    def counts(self) -> NDArray:
-        "The same, or just the labels where there are no copies."
-        alone = len(self.rows) == self.gram.n and self.count.max() == 1
-        return self.label if alone else self.V
-
-    @cached_property
-    def D(self) -> NDArray:
-        "Squared distances of the points to the means, (n, k); zero where rounding explains them."
-        S, size = self.gram.times(self.V), np.bincount(self.label, self.count, self.k)
-        own = self.count * S[self.rows, self.label]
-        q = np.bincount(self.label, own, self.k) / size / size
-        for i in range(0, len(S), 1 << 15):  # in place, some rows at a time
-            rows = slice(i, i + (1 << 15))
-            D = sq_dists(S[rows], self.gram.diag[rows], size, q)
-            errors = dist_errors(S[rows], size, q, self.gram.precision)
-            errors += self.gram.precision * np.abs(self.gram.diag[rows])[:, None]
-            D[np.abs(D) <= errors] = 0
-            S[rows] = D
-        return S
-
-    @cached_property
-    def cost(self) -> float:
-        "The kernel k-means cost."
-        if isinstance(self.gram, LowRankGram):
-            return kernel_cost(self.gram, self.label, self.count, self.rows)
-        return float(self.count @ self.D[self.rows, self.label])
-
-    def distances_at(self, ends: NDArray, m: int, total: NDArray) -> NDArray:
-        "Distances summed over the points that end at each of m nodes, (m, k)."
-        if not isinstance(self.gram, LowRankGram):
-            at = csr_array((total, (ends, np.arange(self.gram.n))), shape=(m, self.gram.n))
-            return at @ self.D
-        Z, size = self.gram.Z, np.bincount(self.label, self.count, self.k)
-        means = feature_sums(Z, self.rows, self.label, self.count, self.k) / size[:, None]
-        at = feature_sums(Z, np.arange(self.gram.n), ends, total, m)
-        own = np.bincount(ends, total * self.gram.diag, m)[:, None] - 2 * at @ means.T
-        return own + np.bincount(ends, total, m)[:, None] * (means**2).sum(1)
-
-    def mistakes_at(self, ends: NDArray, m: int) -> NDArray:
-        "Copies with another label, counted over the points that end at each node, (m, k)."
-        place = ends[self.rows] * self.k + self.label
-        right = np.bincount(place, self.count, m * self.k).reshape(m, self.k)
-        return right.sum(1, keepdims=True) - right
-
-# %% ../nbs/430_estimators.ipynb #a7a10747
-def importances(
-    tree: Tree,  # a tree
-    sums: NDArray,  # (nodes, k) cost of each label, summed over the points that end at a node
-) -> NDArray:
-    "The share of each axis in what the cuts of a tree have saved, (d,)."
-    sums, saved = sums.copy(), np.zeros(tree.n_features)
-    for node in range(len(tree.left) - 1, -1, -1):  # children come after their parents
-        if tree.left[node] >= 0:
-            left, right = sums[tree.left[node]], sums[tree.right[node]]
-            sums[node] = left + right
-            saved[tree.axis[node]] += sums[node].min() - left.min() - right.min()
-    saved = np.maximum(saved, 0)
-    return saved / saved.sum() if saved.sum() > 0 else saved
-
 # %% ../nbs/430_estimators.ipynb #d74996c3
-class _TreeClusterer(ClusterMixin, BaseEstimator):
+class _TreeClusterer(ClusterMixin, _Estimator):
     "What the estimators that explain clusters by a tree have in common."
 
     _parameter_constraints: dict = {
         name: KernelKMeans._parameter_constraints[name]
-        for name in ("n_clusters", "gamma", "gram", "rank", "verbose", "random_state")
+        for name in ("n_clusters", "gamma", "gram", "rank", "verbose", "n_jobs", "random_state")
     } | {
         "kernel": [StrOptions(set(KERNELS)), Kernel, callable],
-        "bins": [StrOptions({"auto"}), None, _Whole(Integral, 2, 65_536, closed="both")],
+        "bins": [StrOptions({"auto"}), None, WholeNumber(Integral, 2, 65_536, closed="both")],
     }
 
-    _grown: str | None = None  # the table that the tree was grown by
-    _base: tuple | None  # the tree of Kernel IMM, if there is one, and how it was made
+    _build: Callable[..., Grown] = staticmethod(grown_tree)  # makes the tree
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y=None, *, reference_labels: ArrayLike | None = None):
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        reference_labels: ArrayLike | None = None,
+    ) -> Any:
         """Find reference clusters, or take those that are given, and grow a tree for them.
 
         Parameters
@@ -659,6 +397,8 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Rows to cluster and explain.
         y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights. An integer is as good as so many copies of the row, zero as good as none.
         reference_labels : array-like of shape (n_samples,), default=None
             Labels 0, 1, ... to explain, from any clusterer. None: those of kernel k-means.
 
@@ -667,78 +407,30 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        if pieces := _in_pieces(X):
-            return pieces.fit_tree(self, X, reference_labels)
-        X, rng, labels = _checked(self, X), _generator(self.random_state), None
-        if reference_labels is not None:
-            labels = _check_labels(reference_labels, len(X))
-        elif len(X) < self.n_clusters:
-            raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
-        self._check_settings(self.n_clusters if labels is None else int(labels.max()) + 1)
-        if labels is not None and len(X) > EXACT_UP_TO:
-            points, total, place = X.copy(), np.ones(len(X)), None
-        else:
-            first, total, place = distinct_rows(X + 0.0, np.ones(len(X)))
-            points = X[first]
-        gram, self.gamma_, self._indefinite = _kernel_gram(
-            getattr(self, "kernel", "linear"),
-            getattr(self, "gamma", "scale"),
-            points,
-            total,
-            rng,
-            how=getattr(self, "gram", "auto"),
-            rank=getattr(self, "rank", 200),
-        )
-        gamma = getattr(self, "gamma", "scale") if self.gamma_ is None else self.gamma_
-        self._kernel = as_kernel(getattr(self, "kernel", "linear"), gamma)
-        self._how = getattr(self, "gram", "auto")
-        if labels is None:
-            labels = self._cluster(gram, total, rng)[place]
-        reference, self._base = _Reference(gram, place, labels), None
-        self.reference_cost_ = reference.cost
-        self.tree_ = self._explain(points, total, reference)
-        ends = self.tree_.nodes_of(points)
-        of_points = self.tree_.label[ends]
-        self.cost_ = kernel_cost(gram, of_points, total)
-        self.price_ = price_of(self.cost_, self.reference_cost_)
-        self.labels_ = of_points if place is None else of_points[place]
-        self.reference_labels_, self.n_leaves_ = labels, self.tree_.n_leaves
-        self.__dict__.pop("_pieces", None)  # of an earlier fit
-        sums = self._sums(reference, ends, len(self.tree_.left), total)
-        self.feature_importances_ = importances(self.tree_, sums)
-        self._items = reference.rows, reference.label, reference.count
-        self._points, self._features = points, getattr(gram, "features", None)
+        many = reference_labels is not None and not is_partitioned(X)
+        many = many and _num_samples(X) > EXACT_UP_TO  # equal rows are not looked for
+        data = self._data(X, sample_weight, distinct=not many)
+        result = fit_tree(data, self._settings(), reference_labels, self._build)
+        self.result_, self.tree_ = result, result.tree
+        self.labels_, self.reference_labels_ = result.labels, result.reference_labels
+        self.cost_, self.reference_cost_ = result.evaluation.cost, result.reference.cost
+        self.price_, self.n_leaves_ = result.price, result.tree.n_leaves
+        self.feature_importances_ = result.importances()
+        self.gamma_ = result.problem.kernel.gamma
         return self
 
-    def _check_settings(self, k: int) -> None:
-        "Refuse what cannot work, before any work is done."
-
-    def _sums(self, reference: _Reference, ends: NDArray, m: int, total: NDArray) -> NDArray:
-        "What each label costs, summed over the points that end at each node."
-        return reference.distances_at(ends, m, total)
-
-    def _cluster(self, gram: Gram, total: NDArray, rng: np.random.Generator) -> NDArray:
-        "Labels of the distinct points by kernel k-means; fewer points than clusters warn."
-        k = self.n_clusters
-        verbose = getattr(self, "verbose", 0)
-        found = kernel_kmeans(gram, k, weights=total, rng=rng, verbose=verbose)
-        used, labels = np.unique(found.labels, return_inverse=True)
-        if len(used) < k:
-            warnings.warn(
-                f"Number of distinct clusters ({len(used)}) found smaller than n_clusters "
-                f"({k}). {_why_fewer(gram.n, k)}",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return labels
-
-    def _names(self, feature_names=None):
+    def _names(self, feature_names: Any = None) -> Any:
         "Feature names: those given, those of the data, or none."
         return getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
 
-    def _rows(self, X: ArrayLike) -> NDArray:
-        check_is_fitted(self)
-        return _checked(self, X, reset=False)
+    def _ask(self, what: str, X: Any) -> Any:
+        "Clusters or leaves of rows, in memory or in partitions."
+        rows = self._partitions(X) if is_partitioned(X) else self._rows(X)
+        answer = self.tree_.predict if what == "predict" else self.tree_.apply
+        if not isinstance(rows, PartitionedTable):
+            return answer(rows)
+        with threads(self.n_jobs):
+            return rows.labelled(answer)
 
     def predict(self, X: ArrayLike) -> NDArray:
         """The cluster of the leaf in which each row ends.
@@ -753,10 +445,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         labels : ndarray of shape (n_samples,)
             Clusters, numbered like the reference clusters.
         """
-        if pieces := _in_pieces(X):
-            return pieces.apply_tree(self, X, "predict")
-        X = self._rows(X)
-        return self.tree_.predict(X)
+        return self._ask("predict", X)
 
     def apply(self, X: ArrayLike) -> NDArray:
         """The leaf in which each row ends.
@@ -771,12 +460,9 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         leaves : ndarray of shape (n_samples,)
             Numbers of leaves, 0 to n_leaves_ - 1, from left to right.
         """
-        if pieces := _in_pieces(X):
-            return pieces.apply_tree(self, X, "apply")
-        X = self._rows(X)
-        return self.tree_.apply(X)
+        return self._ask("apply", X)
 
-    def decision_path(self, X: ArrayLike):
+    def decision_path(self, X: ArrayLike) -> csr_array:
         """The nodes that each row passes.
 
         Parameters
@@ -789,8 +475,8 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         indicator : sparse array of shape (n_samples, n_nodes)
             1 where a row passes a node.
         """
-        X = self._rows(X)
-        return self.tree_.decision_path(X)
+        rows = self._rows(X)
+        return self.tree_.decision_path(rows)
 
     def explain(self, x: ArrayLike) -> list[str]:
         """Why one row belongs to its cluster.
@@ -811,7 +497,7 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
             x = self._rows(x)
         return self.tree_.explain(x, self._names())
 
-    def certificate(self, bound="spectral", *, rigorous=False) -> Certificate:
+    def certificate(self, bound: str = "spectral", *, rigorous: bool = False) -> Certificate:
         """How good the tree is: its price, a bound that no clustering beats, and a proof.
 
         Parameters
@@ -831,30 +517,10 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
             Costs, prices, bounds, and the lines of the proof in numbers.
         """
         check_is_fitted(self)
-        if hasattr(self, "_pieces"):
-            if rigorous:
-                raise ValueError("rigorous=True needs all rows in memory. Fit a sample of rows.")
-            return import_module(PIECES).certify_pieces(self, bound)
-        kernel, points = self._kernel, self._points
-        known = None
-        if rigorous and bound in BOUNDS:  # whatever is refused is refused before the long part
-            known = verify(kernel, points, self._items, self.tree_.predict(points), bound)
-        features = None if kernel.name == "linear" or rigorous else self._features
-        gram = (
-            as_gram(kernel, points, "auto" if rigorous else self._how)
-            if features is None
-            else nystroem_gram(points, features)
-        )
-        run = None
-        if self._base is not None:
-            tree, surrogate, order, shift, steps, binned = self._base
-            run = Run(surrogate, order, shift, steps, tree.predict(points), binned)
-        found = self.tree_.predict(points)
-        options = dict(run=run, grown=self._grown, bound=bound, indefinite=self._indefinite)
-        ordinary = certify(gram, points, kernel, self._items, found, **options)
-        return ordinary if known is None else rigorous_certificate(ordinary, known)
+        with threads(self.n_jobs):
+            return self.result_.certificate(bound, rigorous)
 
-    def export_text(self, feature_names=None) -> str:
+    def export_text(self, feature_names: Any = None) -> str:
         """The tree as indented text.
 
         Parameters
@@ -874,37 +540,12 @@ class _TreeClusterer(ClusterMixin, BaseEstimator):
         diagram = super()._repr_html_inner()
         if not hasattr(self, "tree_"):
             return diagram
-        said = f"{self.n_leaves_} leaves, price {self.price_:.4g}"
-        return f"{diagram}<p>{said}</p>{self.tree_.to_html(self._names())}"
+        summary = f"{self.n_leaves_} leaves, price {self.price_:.4g}"
+        return f"{diagram}<p>{summary}</p>{self.tree_.to_html(self._names())}"
 
-    def _repr_mimebundle_(self, **kwargs) -> dict:
-        found = super()._repr_mimebundle_(**kwargs)
-        return found | ({"text/html": self._repr_html_inner()} if "text/html" in found else {})
-
-# %% ../nbs/430_estimators.ipynb #d6ac6435
-def _imm_tree(
-    model,
-    kernel: Kernel,
-    X: NDArray,
-    total: NDArray,
-    reference: _Reference,
-    quiet: bool = False,
-) -> Tree:
-    "The tree of Kernel IMM for an estimator's parameters; what it did is kept in the model."
-    surrogate = choose_surrogate(kernel, getattr(model, "surrogate", "auto"))
-    order, shift = getattr(model, "order", 5), getattr(model, "shift", "auto")
-    if order == "auto":
-        order = 5
-        gamma = kernel.gamma if kernel.name == "gaussian" else None
-        if surrogate == "taylor" and gamma is not None and reference.cost > 0:
-            columns = (X - axis_shifts(X, shift)).T
-            columns = [np.repeat(x, total.astype(int)) for x in columns]
-            order = taylor_order(columns, gamma, reference.cost)
-    options = dict(order=order, shift=shift, candidates=model.candidates, quiet=quiet)
-    bins = check_bins(model.bins, len(X))
-    tree, steps = kernel_imm(X, reference.counts, kernel, surrogate, bins=bins, **options)
-    model._base = tree, surrogate, order, axis_shifts(X, shift), steps, bins is not None
-    return tree
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        return bundle | ({"text/html": self._repr_html_inner()} if "text/html" in bundle else {})
 
 # %% ../nbs/430_estimators.ipynb #875917c7
 _SHARED = """
@@ -937,6 +578,9 @@ rank : int, float or array, default=200
     Landmarks of gram="nystroem", as for `KernelKMeans`.
 verbose : int, default=0
     1 shows progress.
+n_jobs : int, default=None
+    Threads. None: all cores that the process may use; -1 too, -2 all but one. The result does
+    not depend on it.
 random_state : int, RandomState instance or None, default=None
     Makes the result repeatable.
 tree_ : Tree
@@ -955,6 +599,8 @@ n_leaves_ : int
     Number of leaves.
 feature_importances_ : ndarray of shape (n_features,)
     Share of each column in what the cuts have saved.
+result_ : Fit
+    Everything that was computed: data, kernel, reference, tree and costs (see `kxbook.fit`).
 gamma_ : float or None
     Width that was used; None for kernels without one.
 n_features_in_ : int
@@ -995,12 +641,12 @@ class IMM(_TreeClusterer):
         Number of clusters. Ignored if `reference_labels` are given.
     candidates : {"all", "midpoints"}, default="all"
         Thresholds that are tried: at all values, or halfway between neighbouring centres.
-    bins, random_state ...
+    bins, n_jobs, random_state ...
 
     Attributes
     ----------
     tree_, labels_, reference_labels_, cost_, reference_cost_, price_, n_leaves_ ...
-    feature_importances_ ...
+    feature_importances_, result_ ...
     gamma_ : None
         The linear kernel has no width.
     n_features_in_, feature_names_in_ ...
@@ -1017,18 +663,23 @@ class IMM(_TreeClusterer):
 
     _parameter_constraints: dict = {
         name: _TreeClusterer._parameter_constraints[name]
-        for name in ("n_clusters", "bins", "random_state")
+        for name in ("n_clusters", "bins", "n_jobs", "random_state")
     } | {"candidates": [StrOptions({"all", "midpoints"})]}
 
-    def __init__(self, n_clusters=8, *, candidates="all", bins="auto", random_state=None):
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        candidates: str = "all",
+        bins: int | str | None = "auto",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.candidates = candidates
         self.bins = bins
+        self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def _explain(self, points: NDArray, total: NDArray, reference: _Reference) -> Tree:
-        "Grow the tree."
-        return _imm_tree(self, linear(), points, total, reference)
 
 # %% ../nbs/430_estimators.ipynb #d953752c
 @with_shared_documentation
@@ -1055,12 +706,12 @@ class KernelIMM(_TreeClusterer):
         columns with negative values.
     candidates : {"all", "midpoints"}, default="all"
         Thresholds that are tried: at all values, or halfway between neighbouring centres.
-    bins, gram, rank, verbose, random_state ...
+    bins, gram, rank, verbose, n_jobs, random_state ...
 
     Attributes
     ----------
     tree_, labels_, reference_labels_, cost_, reference_cost_, price_, n_leaves_ ...
-    feature_importances_, gamma_, n_features_in_, feature_names_in_ ...
+    feature_importances_, result_, gamma_, n_features_in_, feature_names_in_ ...
 
     Examples
     --------
@@ -1074,27 +725,28 @@ class KernelIMM(_TreeClusterer):
 
     _parameter_constraints: dict = _TreeClusterer._parameter_constraints | {
         "surrogate": [str],
-        "order": [StrOptions({"auto"}), _Whole(Integral, 1, None, closed="left")],
+        "order": [StrOptions({"auto"}), WholeNumber(Integral, 1, None, closed="left")],
         "shift": [StrOptions({"auto"}), Real, "array-like"],
         "candidates": [StrOptions({"all", "midpoints"})],
     }
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        kernel="gaussian",
-        gamma="scale",
-        surrogate="auto",
-        order=5,
-        shift="auto",
-        candidates="all",
-        bins="auto",
-        gram="auto",
-        rank=200,
-        verbose=0,
-        random_state=None,
-    ):
+        kernel: str | Kernel | Callable = "gaussian",
+        gamma: float | str = "scale",
+        surrogate: str = "auto",
+        order: int | str = 5,
+        shift: float | str | ArrayLike = "auto",
+        candidates: str = "all",
+        bins: int | str | None = "auto",
+        gram: str = "auto",
+        rank: int | float | ArrayLike = 200,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
         self.gamma = gamma
@@ -1106,15 +758,8 @@ class KernelIMM(_TreeClusterer):
         self.gram = gram
         self.rank = rank
         self.verbose = verbose
+        self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def _check_settings(self, k: int) -> None:
-        "The kernel must have the surrogate features."
-        choose_surrogate(as_kernel(self.kernel, 1.0), self.surrogate)
-
-    def _explain(self, points: NDArray, total: NDArray, reference: _Reference) -> Tree:
-        "Grow the tree."
-        return _imm_tree(self, self._kernel, points, total, reference)
 
 # %% ../nbs/430_estimators.ipynb #83025b6f
 @with_shared_documentation
@@ -1126,12 +771,12 @@ class KernelExKMC(KernelIMM):
     Parameters
     ----------
     n_clusters, max_leaves, base, cuts, kernel, gamma, surrogate, order, shift ...
-    candidates, bins, gram, rank, verbose, random_state ...
+    candidates, bins, gram, rank, verbose, n_jobs, random_state ...
 
     Attributes
     ----------
     tree_, labels_, reference_labels_, cost_, reference_cost_, price_, n_leaves_ ...
-    feature_importances_, gamma_, n_features_in_, feature_names_in_ ...
+    feature_importances_, result_, gamma_, n_features_in_, feature_names_in_ ...
 
     Examples
     --------
@@ -1146,30 +791,31 @@ class KernelExKMC(KernelIMM):
     """
 
     _parameter_constraints: dict = KernelIMM._parameter_constraints | {
-        "max_leaves": [None, _Whole(Integral, 1, None, closed="left")],
+        "max_leaves": [None, WholeNumber(Integral, 1, None, closed="left")],
         "base": [StrOptions({"imm", "empty"})],
         "cuts": [StrOptions(set(CUTS))],
     }
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        max_leaves=None,
-        base="imm",
-        cuts="interval",
-        kernel="gaussian",
-        gamma="scale",
-        surrogate="auto",
-        order=5,
-        shift="auto",
-        candidates="all",
-        bins="auto",
-        gram="auto",
-        rank=200,
-        verbose=0,
-        random_state=None,
-    ):
+        max_leaves: int | None = None,
+        base: str = "imm",
+        cuts: str = "interval",
+        kernel: str | Kernel | Callable = "gaussian",
+        gamma: float | str = "scale",
+        surrogate: str = "auto",
+        order: int | str = 5,
+        shift: float | str | ArrayLike = "auto",
+        candidates: str = "all",
+        bins: int | str | None = "auto",
+        gram: str = "auto",
+        rank: int | float | ArrayLike = 200,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.max_leaves = max_leaves
         self.base = base
@@ -1184,33 +830,10 @@ class KernelExKMC(KernelIMM):
         self.gram = gram
         self.rank = rank
         self.verbose = verbose
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
-    _grown = "distances"
-
-    def _check_settings(self, k: int) -> None:
-        "The tree of Kernel IMM must exist, and have room."
-        if self.base == "empty":
-            return
-        super()._check_settings(k)
-        if self.max_leaves is not None and self.max_leaves < k:
-            raise ValueError(
-                f"The 'max_leaves' parameter must be at least the number of clusters, {k}, "
-                f"for base='imm'. Got {self.max_leaves} instead. Use base='empty' for fewer."
-            )
-
-    def _costs(self, total: NDArray, reference: _Reference) -> NDArray:
-        "What each point, with its copies, costs in each cluster."
-        return reference.D if total.max() == 1 else reference.D * total[:, None]
-
-    def _explain(self, points: NDArray, total: NDArray, reference: _Reference) -> Tree:
-        "Grow the tree."
-        tree = None
-        if self.base == "imm":
-            tree = _imm_tree(self, self._kernel, points, total, reference)
-        leaves = 2 * reference.k if self.max_leaves is None else self.max_leaves
-        options = dict(cuts=self.cuts, bins=self.bins, quiet=self.max_leaves is None)
-        return grow(points, self._costs(total, reference), leaves, tree, **options)
+    _growth = "distances"
 
 
 @with_shared_documentation
@@ -1222,12 +845,12 @@ class KernelExpand(KernelExKMC):
     Parameters
     ----------
     n_clusters, max_leaves, base, cuts, kernel, gamma, surrogate, order, shift ...
-    candidates, bins, gram, rank, verbose, random_state ...
+    candidates, bins, gram, rank, verbose, n_jobs, random_state ...
 
     Attributes
     ----------
     tree_, labels_, reference_labels_, cost_, reference_cost_, price_, n_leaves_ ...
-    feature_importances_, gamma_, n_features_in_, feature_names_in_ ...
+    feature_importances_, result_, gamma_, n_features_in_, feature_names_in_ ...
 
     Examples
     --------
@@ -1241,12 +864,4 @@ class KernelExpand(KernelExKMC):
     ['x0 ≤ 18.225', 'x1 < 12.125 or x1 > 20.525']
     """
 
-    _grown = "labels"
-
-    def _costs(self, total: NDArray, reference: _Reference) -> NDArray:
-        "How many copies of each distinct point have another label."
-        return total[:, None] - reference.V
-
-    def _sums(self, reference: _Reference, ends: NDArray, m: int, total: NDArray) -> NDArray:
-        "How many labels are wrong at each node, for each label."
-        return reference.mistakes_at(ends, m)
+    _growth = "labels"

@@ -6,13 +6,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from threading import Event, Lock
-from typing import Any, cast
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from contextvars import ContextVar, copy_context
+from functools import cache, partial
+from operator import length_hint
+from threading import Lock
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
+from joblib import cpu_count, effective_n_jobs, parallel_config
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
@@ -21,10 +26,11 @@ from threadpoolctl import ThreadpoolController
 from .kernel import Kernel, check_points, is_formula
 
 # %% auto #0
-__all__ = ['one_blas_thread', 'PRECISION', 'KEPT', 'FOLD_ERROR', 'POOL', 'MOST_LANDMARKS', 'GRAMS', 'DENSE_UP_TO',
-           'FLOAT64_UP_TO', 'SMALLEST', 'LARGEST', 'cluster_norms', 'sq_dists', 'dist_errors', 'Gram', 'DenseGram',
-           'entry_error', 'StreamedGram', 'nystroem_root', 'nystroem_features', 'nystroem_error', 'feature_sums',
-           'LowRankGram', 'choose_landmarks', 'nystroem_gram', 'left_out', 'refuse_extremes', 'feature_type', 'as_gram']
+__all__ = ['STRIP', 'one_blas_thread', 'BLOCKS_PER_TASK', 'PRECISION', 'KEPT', 'FOLD_ERROR', 'POOL', 'MOST_LANDMARKS', 'GRAMS',
+           'DENSE_UP_TO', 'FLOAT64_UP_TO', 'SMALLEST', 'LARGEST', 'cluster_norms', 'sq_dists', 'dist_errors', 'Gram',
+           'DenseGram', 'threads', 'thread_count', 'map_threads', 'entry_error', 'StreamedGram', 'nystroem_root',
+           'nystroem_features', 'nystroem_error', 'tall_product', 'feature_sums', 'LowRankGram', 'choose_landmarks',
+           'nystroem_gram', 'left_out', 'refuse_extremes', 'feature_type', 'as_gram']
 
 # %% ../nbs/140_gram.ipynb #10c264fd
 def cluster_norms(
@@ -79,7 +85,7 @@ class Gram:
     diag: NDArray  # (n,) K(x, x)
     precision: float = 1e-12  # relative error that products have, as errors of either sign add up
     error: float = 0.0  # the worst case for an entry, as a share of √(K(x, x) K(y, y))
-    watch: Callable[[int], object] | None = None  # told how many entries have been computed
+    progress: Callable[[int], object] | None = None  # called with numbers of entries computed
 
     def times(
         self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None
@@ -92,7 +98,7 @@ class Gram:
         raise NotImplementedError
 
     def part(self, index: NDArray) -> Gram:
-        "The same kernel on some of the points."
+        "The kernel on some of the points."
         raise NotImplementedError
 
     def cluster_sums(
@@ -127,7 +133,7 @@ class DenseGram(Gram):
         X: NDArray | None = None,  # (n, d) points it is on, for new points
         precision: float = 1e-12,  # relative error that products may have
         error: float = 0.0,  # worst case for an entry; 0 if the matrix is what is meant
-    ):
+    ) -> None:
         self.K, self.kernel, self.X = K, kernel, X
         self.precision, self.error = precision, error
         self.n, self.diag = len(K), np.array(K.diagonal())
@@ -153,7 +159,11 @@ class DenseGram(Gram):
         return self.kernel.diag(Y)
 
 # %% ../nbs/140_gram.ipynb #f772c624
-def _gaussian_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[Callable, Callable]:
+_Fold = Callable[[NDArray], Sequence[NDArray]]
+_Fill = Callable[[Sequence[NDArray], Sequence[NDArray], NDArray], None]
+
+
+def _gaussian_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[_Fold, _Fill]:
     "How to prepare points, and how to write exp(-γ‖x - y‖²) of two prepared ranges to a buffer."
     shift, root = X.mean(0), np.sqrt(dict(kernel.params)["gamma"])
 
@@ -170,8 +180,11 @@ def _gaussian_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[Calla
     return fold, block
 
 # %% ../nbs/140_gram.ipynb #6cbd8312
-def _kernel_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[Callable, Callable]:
-    "The same for any kernel, from its factors or its function of whole points."
+STRIP = 1 << 14  # entries of a block whose factors are combined at a time
+
+
+def _kernel_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[_Fold, _Fill]:
+    "How to prepare points, and how to write any kernel of two prepared ranges to a buffer."
     params = dict(kernel.params)
     combine = np.multiply if kernel.combine == "product" else np.add
 
@@ -179,23 +192,85 @@ def _kernel_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[Callabl
         return (Y,)
 
     def block(left: Sequence[NDArray], right: Sequence[NDArray], out: NDArray) -> None:
-        if kernel.whole is not None:
+        if kernel.factor is None:
+            assert kernel.whole is not None
             out[...] = kernel.whole(left[0], right[0], **params)
-        elif kernel.factor is not None:
-            out[...] = kernel.factor(left[0][:, :1], right[0][:, 0], **params)
-            for s, t in zip(left[0].T[1:], right[0].T[1:]):
-                combine(out, kernel.factor(s[:, None], t, **params), out=out)
+            return
+        columns, step = right[0].T.copy(), max(STRIP // len(right[0]), 1)
+        for i in range(0, len(out), step):
+            strip, values = out[i : i + step], left[0][i : i + step].T[:, :, None]
+            strip[...] = kernel.factor(values[0], columns[0], **params)
+            for s, t in zip(values[1:], columns[1:]):
+                combine(strip, kernel.factor(s, t, **params), out=strip)
 
     return fold, block
+
+# %% ../nbs/140_gram.ipynb #ee24d922
+_n_threads: ContextVar[int | None] = ContextVar("n_threads", default=None)  # None: all cores
+_T = TypeVar("_T")
+
+
+@contextmanager
+def threads(
+    n_jobs: int | None,  # how many; None or -1: all cores, -2: all but one
+) -> Iterator[None]:
+    "A context in which this package starts at most so many threads at a time."
+    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
+        raise ValueError(
+            "The 'n_jobs' parameter must be None for all cores, a number of threads, or -1 for all "
+            f"cores, -2 for all but one. Got {n_jobs!r} instead. Use 1 for no threads."
+        )
+    with parallel_config(backend="threading"):
+        token = _n_threads.set(None if n_jobs is None else effective_n_jobs(int(n_jobs)))
+    try:
+        yield
+    finally:
+        _n_threads.reset(token)
+
+
+_all_cores = cache(cpu_count)  # asking the system takes longer than a small product
+
+
+def thread_count() -> int:
+    "How many threads may be used here."
+    return _n_threads.get() or _all_cores()
+
+# %% ../nbs/140_gram.ipynb #7d3a7478
+def map_threads(
+    f: Callable[..., _T],  # a function that may run in several threads at once
+    *iterables: Iterable,  # its arguments, as for `map`
+) -> Generator[_T, None, None]:
+    "f of the items, one after another in their order, computed by up to `thread_count` threads."
+    most = min(length_hint(items, 1 << 30) for items in iterables)
+    count = 1 if most < 2 else min(thread_count(), most)
+    context = copy_context()
+    context.run(_n_threads.set, 1)
+
+    def results() -> Generator[_T, None, None]:
+        if count == 1:
+            yield from map(f, *iterables)
+            return
+        waiting: deque[Future[_T]] = deque()
+        pool = ThreadPoolExecutor(count)
+        try:
+            for items in zip(*iterables):
+                waiting.append(pool.submit(context.copy().run, f, *items))
+                if len(waiting) > 2 * count:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    return results()
 
 # %% ../nbs/140_gram.ipynb #2847f365
 class _OneBlasThread:
     "While any code is inside, matrix products use one thread."
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.lock, self.inside = Lock(), 0
-        self.controller: Any = None  # looking for the libraries takes longer than a small product
-        self.limit: Any = None
+        self.controller: ThreadpoolController = None  # to look for libraries takes long
 
     def __enter__(self) -> None:
         with self.lock:
@@ -214,41 +289,46 @@ class _OneBlasThread:
 one_blas_thread = _OneBlasThread()  # a context for code that has threads of its own
 
 # %% ../nbs/140_gram.ipynb #013c4fa9
+BLOCKS_PER_TASK = 8  # most blocks of full size that a thread computes at a time
+
+
 def _stream(
     rows: Sequence[NDArray],
     columns: Sequence[NDArray],
-    fill: Callable,
+    fill: _Fill,
     V: NDArray,
     block: int,
     symmetric: bool,
-    watch: Callable | None = None,
+    progress: Callable[[int], object] | None = None,
 ) -> NDArray:
-    "The kernel of two sets of prepared points times V, block by block, in two threads."
-    n, m, b, stop = len(rows[0]), len(columns[0]), block, Event()
-    tasks = [(i, j) for i in range(0, n, b) for j in range(i if symmetric else 0, m, b)]
+    "The kernel of two sets of prepared points times V, block by block, in threads."
+    n, m, b = len(rows[0]), len(columns[0]), block
+    blocks = [(i, j) for i in range(0, n, b) for j in range(i if symmetric else 0, m, b)]
+    small = b * b // max(min(b, n) * min(b, m), 1)  # blocks that are as much as one of full size
+    size = max(small, min(len(blocks) // 64, BLOCKS_PER_TASK))
 
-    def work(mine: list[tuple[int, int]]) -> NDArray:
-        sums, buffer = np.zeros((n, V.shape[1])), np.empty(b * b, dtype=V.dtype)
-        for i, j in mine:
-            if stop.is_set():
-                break
+    def products(start: int) -> tuple[int, list[tuple[int, NDArray]]]:
+        "Number of entries in some blocks, and what they add to the sums, from which row on."
+        buffer, parts, entries = np.empty(b * b, dtype=V.dtype), [], 0
+        for i, j in blocks[start : start + size]:
             left, right = [a[i : i + b] for a in rows], [a[j : j + b] for a in columns]
             shape = len(left[0]), len(right[0])
             out = buffer[: shape[0] * shape[1]].reshape(shape)
             fill(left, right, out)
-            sums[i : i + b] += out @ V[j : j + b]
+            parts.append((i, out @ V[j : j + b]))
             if symmetric and j > i:
-                sums[j : j + b] += out.T @ V[i : i + b]
-            if watch:
-                watch(out.size * (2 if symmetric and j > i else 1))
-        return sums
+                parts.append((j, out.T @ V[i : i + b]))
+            entries += out.size * (2 if symmetric and j > i else 1)
+        return entries, parts
 
-    with one_blas_thread, ThreadPoolExecutor(2) as pool:
-        try:
-            one, other = pool.map(work, [tasks[0::2], tasks[1::2]])
-            return one + other
-        finally:
-            stop.set()
+    sums = np.zeros((n, V.shape[1]))
+    with one_blas_thread, closing(map_threads(products, range(0, len(blocks), size))) as tasks:
+        for entries, parts in tasks:
+            for i, part in parts:
+                sums[i : i + b] += part
+            if progress:
+                progress(entries)
+    return sums
 
 # %% ../nbs/140_gram.ipynb #c3fee62d
 PRECISION = {"float32": 1e-6, "float64": 1e-12}  # of sums whose terms are exact
@@ -262,21 +342,28 @@ def entry_error(
     return float((2 * d + 8) * np.finfo(dtype).eps)
 
 
-def _folds(
-    kernel: Kernel, X: NDArray, dtype: np.dtype, centre: NDArray
-) -> tuple[bool, np.dtype, float, float]:
+class _Arithmetic(NamedTuple):
+    "How entries are computed, and how well."
+
+    folds: bool  # whether the exponent is folded into a product
+    dtype: np.dtype  # type of the blocks
+    precision: float  # relative error that products have
+    error: float  # the worst case for an entry
+
+
+def _folds(kernel: Kernel, X: NDArray, dtype: np.dtype, centre: NDArray) -> _Arithmetic:
     "Whether the exponent may be folded into a product, in which type; precision and error."
     d = X.shape[1]
     if kernel.name != "gaussian":
-        return False, dtype, PRECISION[dtype.name], entry_error(d, dtype)
+        return _Arithmetic(False, dtype, PRECISION[dtype.name], entry_error(d, dtype))
     with np.errstate(over="ignore"):
         widest = kernel.gamma * ((X - centre) ** 2).sum(1).max()
     for one in (dtype, np.dtype(float)):
         lost = 4 * np.sqrt(d + 4) * np.finfo(one).eps * widest
         if lost < 100 * PRECISION[one.name]:
             worst = float(np.sqrt(d + 4) * lost) + entry_error(d, one)
-            return True, one, float(PRECISION[one.name] + lost), worst
-    return False, np.dtype(float), PRECISION["float64"], entry_error(d)
+            return _Arithmetic(True, one, float(PRECISION[one.name] + lost), worst)
+    return _Arithmetic(False, np.dtype(float), PRECISION["float64"], entry_error(d))
 
 # %% ../nbs/140_gram.ipynb #858d917c
 class StreamedGram(Gram):
@@ -288,17 +375,17 @@ class StreamedGram(Gram):
         X: ArrayLike,  # (n, d) points
         dtype: str = "float64",  # precision of the blocks; sums are always float64
         block: int = 512,  # rows and columns of a block
-    ):
+    ) -> None:
         self.kernel, self.X = kernel, kernel.check(X)
         self.dtype, self.block = np.dtype(dtype), block
         self.n, self.diag = len(self.X), kernel.diag(self.X)
         if not 1e-30 < np.abs(self.diag).max() < 1e30:  # beyond what single precision reaches
             self.dtype = np.dtype(float)
-        found = _folds(kernel, self.X, self.dtype, self.X.mean(0))
-        fast, self.dtype, self.precision, self.error = found
+        arithmetic = _folds(kernel, self.X, self.dtype, self.X.mean(0))
+        folds, self.dtype, self.precision, self.error = arithmetic
         if self.dtype == np.float32:  # blocks are summed in single precision
             self.error += block * float(np.finfo(self.dtype).eps)
-        make = _gaussian_blocks if fast else _kernel_blocks
+        make = _gaussian_blocks if folds else _kernel_blocks
         self._fold, self._fill = make(kernel, self.X, self.dtype)
         self._folded = self._fold(self.X)
 
@@ -310,7 +397,7 @@ class StreamedGram(Gram):
         rows = self._folded if Y is None else self._fold(self.kernel.check(Y, "Y"))
         right = self._folded if columns is None else [a[columns] for a in self._folded]
         symmetric = Y is None and columns is None
-        sums = _stream(rows, right, self._fill, V, self.block, symmetric, self.watch)
+        sums = _stream(rows, right, self._fill, V, self.block, symmetric, self.progress)
         if not np.isfinite(sums).all():
             raise ValueError(
                 f"The kernel {self.kernel.name} is not finite on this data. Rescale X."
@@ -329,19 +416,22 @@ class StreamedGram(Gram):
     def matrix(self) -> NDArray:
         "The whole matrix, (n, n), block by block."
         K, b = np.empty((self.n, self.n), dtype=self.dtype), self.block
-        for i in range(0, self.n, b):
+
+        def fill_rows(i: int) -> None:
+            left = [a[i : i + b] for a in self._folded]
             for j in range(0, self.n, b):
-                out = np.empty((min(b, self.n - i), min(b, self.n - j)), dtype=self.dtype)
-                self._fill(
-                    [a[i : i + b] for a in self._folded],
-                    [a[j : j + b] for a in self._folded],
-                    out,
-                )
+                right = [a[j : j + b] for a in self._folded]
+                out = np.empty((len(left[0]), len(right[0])), dtype=self.dtype)
+                self._fill(left, right, out)
                 K[i : i + b, j : j + b] = out
+
+        with one_blas_thread:
+            list(map_threads(fill_rows, range(0, self.n, b)))
         np.fill_diagonal(K, self.diag)
         return K
 
-    def __reduce__(self):  # the prepared points are made again, not pickled
+    def __reduce__(self) -> tuple[type[StreamedGram], tuple[Kernel, NDArray, str, int]]:
+        "The prepared points are made again, not pickled."
         return StreamedGram, (self.kernel, self.X, self.dtype.name, self.block)
 
 # %% ../nbs/140_gram.ipynb #10cd3b96
@@ -375,8 +465,9 @@ def nystroem_features(
     "Features, (n, at most r), whose inner products are the kernel projected on the landmarks."
     X, L = kernel.check(X), kernel.check(landmarks)
     root = nystroem_root(kernel, L)
-    folds, *_, error = _folds(kernel, X, np.dtype(float), L.mean(0))
-    make = _gaussian_blocks if folds and error <= FOLD_ERROR else _kernel_blocks
+    arithmetic = _folds(kernel, X, np.dtype(float), L.mean(0))
+    folds = arithmetic.folds and arithmetic.error <= FOLD_ERROR
+    make = _gaussian_blocks if folds else _kernel_blocks
     fold, fill = make(kernel, L, np.dtype(float))
     right, Z = fold(L), np.empty((len(X), root.shape[1]), dtype)
 
@@ -385,8 +476,8 @@ def nystroem_features(
         fill(fold(X[start : start + block]), right, out)
         Z[start : start + block] = out @ root
 
-    with one_blas_thread, ThreadPoolExecutor(2) as pool:
-        list(pool.map(work, range(0, len(X), block)))
+    with one_blas_thread:
+        list(map_threads(work, range(0, len(X), block)))
     return Z
 
 
@@ -405,7 +496,12 @@ def nystroem_error(
     return float(product * norm + np.finfo(dtype).eps)
 
 # %% ../nbs/140_gram.ipynb #7a8cee00
-def _tall_product(Z: NDArray, V: NDArray, rows: NDArray | None, block: int = 1 << 14) -> NDArray:
+def tall_product(
+    Z: NDArray,  # (n, r) features of points
+    V: NDArray,  # (n, k) what they are multiplied with, or (p, k) if there are `rows`
+    rows: NDArray | None = None,  # (p,) which points; all by default
+    block: int = 1 << 14,  # rows at a time
+) -> NDArray:
     "Zᵀ V, or that of some rows of Z: pieces in the precision of Z, their sum in float64."
     if Z.dtype == np.float64 and rows is None:
         return Z.T @ V
@@ -443,7 +539,7 @@ class LowRankGram(Gram):
         features: Callable[[ArrayLike], NDArray],  # the features of new points
         missing: NDArray | None = None,  # (n,) what K(x, x) has more than ‖z(x)‖², if it does
         moved: float = 0.0,  # how far rounding has moved z(x) at most, as a share of √K(x, x)
-    ):
+    ) -> None:
         self.Z, self.features, self.missing, self.moved = Z, features, missing, moved
         self.n, self.diag = len(Z), np.einsum("ij,ij->i", Z, Z, dtype=float)
         self.precision = PRECISION[Z.dtype.name]
@@ -453,7 +549,7 @@ class LowRankGram(Gram):
         self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None
     ) -> NDArray:
         "K V, K(Y, X) V, or K[:, columns] V, through the features."
-        B = _tall_product(self.Z, V, columns).astype(self.Z.dtype, copy=False)
+        B = tall_product(self.Z, V, columns).astype(self.Z.dtype, copy=False)
         return ((self.Z if Y is None else self.features(Y)) @ B).astype(float, copy=False)
 
     def part(self, index: NDArray) -> LowRankGram:
@@ -470,7 +566,7 @@ POOL = 10_000  # rows among which k-means++ looks for landmarks
 MOST_LANDMARKS = 2000  # landmarks that a tolerance may ask for
 
 
-def _spread(kernel: Kernel, X: NDArray, rank: int, rng: np.random.Generator) -> NDArray:
+def _plusplus_landmarks(kernel: Kernel, X: NDArray, rank: int, rng: np.random.Generator) -> NDArray:
     "Indices of landmarks, drawn one after another as k-means++ draws centres."
     diag, near = kernel.diag(X), np.full(len(X), np.inf)
     chosen = [int(rng.integers(len(X)))]
@@ -526,20 +622,20 @@ def choose_landmarks(
     most = min(MOST_LANDMARKS if number < 1 else int(number), len(X))
     if spread:
         pool = X if len(X) <= POOL else X[rng.choice(len(X), POOL, replace=False)]
-        found = pool[_spread(kernel, pool, most, rng)]
+        landmarks = pool[_plusplus_landmarks(kernel, pool, most, rng)]
     else:
-        found = X[rng.choice(len(X), most, replace=False)]
+        landmarks = X[rng.choice(len(X), most, replace=False)]
     if number < 1:
-        found = found[np.sort(np.unique(found, axis=0, return_index=True)[1])]
+        landmarks = landmarks[np.sort(np.unique(landmarks, axis=0, return_index=True)[1])]
         some = X[rng.choice(len(X), min(1000, len(X)), replace=False)]
-        enough = _enough(kernel, some, found, float(number))
-        if enough == len(found) == MOST_LANDMARKS:
+        enough = _enough(kernel, some, landmarks, float(number))
+        if enough == len(landmarks) == MOST_LANDMARKS:
             warnings.warn(
                 f"{MOST_LANDMARKS} landmarks leave out more than rank={number} of the kernel.",
                 stacklevel=3,
             )
-        found = found[:enough]
-    return np.unique(found, axis=0)
+        landmarks = landmarks[:enough]
+    return np.unique(landmarks, axis=0)
 
 # %% ../nbs/140_gram.ipynb #aea0db3b
 GRAMS = ("auto", "dense", "streamed", "nystroem", "nystroem++")  # how a kernel can be stored

@@ -65,7 +65,7 @@ def _interval(column: NDArray, peak: int, theta: float) -> tuple[int, int]:
             high = middle - 1
     return first, low
 
-# %% ../nbs/250_imm.ipynb #0ff19aaa
+# %% ../nbs/250_imm.ipynb #bb2f28af
 class Threshold(NamedTuple):
     "A threshold on a feature of an axis, and the interval of codes where the feature exceeds it."
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from numbers import Real
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -49,15 +50,19 @@ class Kernel:
 
     name: str  # what it is called, also in the `kernel` parameter of estimators
     combine: str | None = None  # "product" or "sum" over the axes; None without factors
-    factor: Callable | None = None  # (s, t, **params) -> values at coordinates s and t
-    whole: Callable | None = None  # (X, Y, **params) -> (n, m) matrix, where there is no factor
+    factor: Callable[..., NDArray] | None = (
+        None  # (s, t, **params) -> values at coordinates s and t
+    )
+    whole: Callable[..., NDArray] | None = (
+        None  # (X, Y, **params) -> (n, m) matrix, where there is no factor
+    )
     params: tuple[tuple[str, Any], ...] = ()  # names and values of its parameters
     nonnegative: bool = False  # whether it is defined for coordinates >= 0 only
     semidefinite: bool = False  # whether it is known to be positive semidefinite, on all data
 
     def __post_init__(self) -> None:
-        known = ("product", "sum") if self.factor else (None,)
-        if (self.factor is None) == (self.whole is None) or self.combine not in known:
+        ways = ("product", "sum") if self.factor else (None,)
+        if (self.factor is None) == (self.whole is None) or self.combine not in ways:
             raise ValueError(
                 f"{self.name}: a factor with combine='product' or 'sum', or else whole."
             )
@@ -194,15 +199,15 @@ def _diagonal(kernel: Kernel, X: ArrayLike, block: int = 256) -> NDArray:
     return values.prod(1) if kernel.combine == "product" else values.sum(1)
 
 # %% ../nbs/130_kernel.ipynb #4b096ed7
-def _gaussian(s, t, gamma):
+def _gaussian(s: NDArray, t: NDArray, gamma: float) -> NDArray:
     return np.exp(-gamma * (s - t) ** 2)
 
 
-def _laplace(s, t, gamma):
+def _laplace(s: NDArray, t: NDArray, gamma: float) -> NDArray:
     return np.exp(-gamma * np.abs(s - t))
 
 
-def _profile(s, t, h):
+def _profile(s: NDArray, t: NDArray, h: Callable[[NDArray], NDArray]) -> NDArray:
     return h(np.abs(s - t))
 
 
@@ -255,7 +260,12 @@ def distance(
     return Kernel("distance", "product", _profile, params=(("h", h),))
 
 # %% ../nbs/130_kernel.ipynb #ab4ad84a
-def _taylor(s, t, f, g):
+def _taylor(
+    s: NDArray,
+    t: NDArray,
+    f: Callable[[NDArray], NDArray],
+    g: Callable[[NDArray], NDArray],
+) -> NDArray:
     return f(s) * f(t) * g(s * t)
 
 
@@ -271,19 +281,19 @@ def taylor(
     return Kernel("taylor", "product", _taylor, params=(("f", f), ("g", g)))
 
 # %% ../nbs/130_kernel.ipynb #9ac1e270
-def _linear(s, t):
+def _linear(s: NDArray, t: NDArray) -> NDArray:
     return s * t
 
 
-def _hellinger(s, t):
+def _hellinger(s: NDArray, t: NDArray) -> NDArray:
     return np.sqrt(s) * np.sqrt(t)
 
 
-def _intersection(s, t, beta):
+def _intersection(s: NDArray, t: NDArray, beta: float) -> NDArray:
     return np.minimum(s, t) ** beta
 
 
-def _chi2(s, t):
+def _chi2(s: NDArray, t: NDArray) -> NDArray:
     low, high = (
         np.minimum(s, t),
         np.maximum(s, t),
@@ -316,11 +326,11 @@ def chi2() -> Kernel:
     return Kernel("chi2", "sum", _chi2, nonnegative=True, semidefinite=True)
 
 # %% ../nbs/130_kernel.ipynb #70a58453
-def _quadratic(X, Y):
+def _quadratic(X: NDArray, Y: NDArray) -> NDArray:
     return (X @ Y.T) ** 2
 
 
-def _epsilon(X, Y, eps):
+def _epsilon(X: NDArray, Y: NDArray, eps: float) -> NDArray:
     mantissa, exponent = np.frexp(eps)  # a power of two changes no digit, and squares stay in range
     squares = (np.ldexp(s[:, None] - t, -exponent) ** 2 for s, t in zip(X.T, Y.T))
     return (np.sqrt(sum(squares)) <= mantissa).astype(float)
@@ -382,7 +392,9 @@ def scale_gamma(
 
 # %% ../nbs/130_kernel.ipynb #038f94ed
 def as_kernel(
-    kernel: str | Kernel | Callable,  # a name, a kernel, or a function (X, Y) -> matrix
+    kernel: str
+    | Kernel
+    | Callable[..., NDArray],  # a name, a kernel, or a function (X, Y) -> matrix
     gamma: float | str = "scale",  # width of gaussian and laplace: a number > 0 or "scale"
     X: ArrayLike | None = None,  # (n, d) points, needed for "scale"
 ) -> Kernel:
@@ -395,8 +407,8 @@ def as_kernel(
         )
     if callable(kernel):
         name = getattr(kernel, "__name__", type(kernel).__name__)
-        known = name in (*KERNELS, "distance", "taylor")  # a name must not lend its tricks
-        return Kernel(f"{name} (callable)" if known else name, whole=kernel)
+        taken = name in (*KERNELS, "distance", "taylor")  # a name must not lend its tricks
+        return Kernel(f"{name} (callable)" if taken else name, whole=kernel)
     if not isinstance(kernel, str) or kernel not in KERNELS:
         close = {"rbf": ["gaussian"]}.get(str(kernel)) or get_close_matches(
             str(kernel), KERNELS, n=1
@@ -419,13 +431,18 @@ def as_kernel(
         raise ValueError("The 'gamma' parameter is 'scale', which needs X: pass it, or a number.")
     return KERNELS[kernel](scale_gamma(X))
 
-# %% ../nbs/130_kernel.ipynb #8343504f
+# %% ../nbs/130_kernel.ipynb #2618d741
+def _package(frame: FrameType) -> str:
+    "The package that a frame runs code of."
+    return frame.f_globals.get("__name__", "").split(".")[0]
+
+
 def warn_user(
     message: str,  # what is wrong, and what to do
     category: type[Warning] = UserWarning,  # its kind
 ) -> None:
     "Warn, at the line that called this package."
     frame, level = sys._getframe(1), 2
-    while frame.f_back and frame.f_globals["__name__"].split(".")[0] in ("kxbook", "sklearn"):
+    while frame.f_back and _package(frame) in ("kxbook", "sklearn"):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)

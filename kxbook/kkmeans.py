@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -78,10 +79,18 @@ def _changes(old: NDArray, new: NDArray, weights: NDArray, k: int) -> NDArray:
     return V
 
 # %% ../nbs/150_kkmeans.ipynb #281134b2
-def _look(
+class _Assignment(NamedTuple):
+    "The nearest mean of each point, and its distance from the mean it belongs to so far."
+
+    own: NDArray  # (n,) squared distance to the own mean
+    error: NDArray  # (n,) what of it may be rounding
+    nearest: NDArray  # (n,) number of the nearest mean
+
+
+def _assign_blockwise(
     gram: Gram, sums: NDArray, size: NDArray, q: NDArray, labels: NDArray
-) -> tuple[NDArray, NDArray, NDArray]:
-    "Distances to the own means, what of them may be rounding, and the nearest means."
+) -> _Assignment:
+    "Lloyd's assignment step: distances to the means, a block of rows at a time."
     n = gram.n
     own, error, near = np.empty(n), np.empty(n), np.empty(n, dtype=int)
     for i in range(0, n, 1 << 15):  # tables of all rows at once would not fit the cache
@@ -90,7 +99,7 @@ def _look(
         E = dist_errors(sums[part], size, q, gram.precision)
         here = np.arange(len(D)), labels[part]
         own[part], error[part], near[part] = D[here], E[here], nearest(D, E)
-    return own, error + gram.precision * np.abs(gram.diag), near
+    return _Assignment(own, error + gram.precision * np.abs(gram.diag), near)
 
 
 def lloyd(
@@ -100,7 +109,7 @@ def lloyd(
     *,
     weights: NDArray | None = None,  # (n,) weights > 0; 1 by default
     max_iter: int = 300,  # most passes
-    tell: Callable[[float, int], None] | None = None,  # told cost and work
+    progress: Callable[[float, int], None] | None = None,  # called with cost, entries to compute
 ) -> Clustering:
     "Kernel k-means from given labels: passes until nothing changes."
     labels = np.array(labels, dtype=int)
@@ -108,12 +117,12 @@ def lloyd(
     costs, converged = [], False
     past, left = np.zeros(k), 2 * np.finfo(float).eps  # rounding of larger sums
     before: Clustering | None = None
-    if tell:
-        tell(np.nan, gram.n**2)
+    if progress:
+        progress(np.nan, gram.n**2)
     sums = gram.cluster_sums(labels, k, weights)
     while True:
         size, q = cluster_norms(sums, labels, weights)
-        own, error, new = _look(gram, sums, size, q, labels)
+        own, error, new = _assign_blockwise(gram, sums, size, q, labels)
         costs.append(float(weights @ own))
         best = Clustering(labels, costs[-1], size, q, tuple(costs), converged)
         if before is not None and best.cost > before.cost + weights @ error:
@@ -128,8 +137,8 @@ def lloyd(
         converged = still and not worn
         before = None if worn else best  # costs from worn sums are no measure
         few = 2 * len(moved) < gram.n and not worn
-        if tell and not converged:
-            tell(costs[-1], gram.n * (len(moved) if few else gram.n))
+        if progress and not converged:
+            progress(costs[-1], gram.n * (len(moved) if few else gram.n))
         if few:
             change = _changes(labels[moved], new[moved], weights[moved], k)
             past = np.maximum(past, np.abs(sums).max(0))
@@ -241,7 +250,7 @@ def leading_eigenvectors(
         start = np.random.default_rng(0).normal(size=n)  # a fixed start: the same answer
         try:
             values, vectors = eigsh(operator, r, which="LA", v0=start, tol=tol, maxiter=300)
-        except ArpackNoConvergence as e:  # many eigenvalues are almost equal: those that are found
+        except ArpackNoConvergence as e:  # many eigenvalues are almost equal: take those there are
             values, vectors = e.eigenvalues, e.eigenvectors
     order = np.argsort(-values)[:r]
     return values[order], vectors[:, order]
@@ -289,11 +298,13 @@ N_INIT = 20  # starts of each kind that draws lots
 INITS = ("auto", "spectral", *STARTS)  # how kernel k-means can begin
 
 
-def _starts(gram: Gram, k: int, init: str, n_init: int, weights: NDArray, rng) -> list:
-    "The starts that are asked for, as functions that make the labels."
-    found = spectral_starts(gram, k, weights, rng) if init in ("auto", "spectral") else []
+def _starts(
+    gram: Gram, k: int, init: str, n_init: int, weights: NDArray, rng: np.random.Generator
+) -> list[NDArray]:
+    "The labels of the starts that are asked for."
+    spectral = spectral_starts(gram, k, weights, rng) if init in ("auto", "spectral") else []
     kinds = [make for name, make in STARTS.items() if init in ("auto", name)]
-    return [*found, *(make(gram, k, weights, rng) for make in kinds for _ in range(n_init))]
+    return [*spectral, *(make(gram, k, weights, rng) for make in kinds for _ in range(n_init))]
 
 
 def _chances(weights: NDArray, size: int) -> NDArray:
@@ -307,18 +318,22 @@ def _chances(weights: NDArray, size: int) -> NDArray:
         sure = chance == 1
 
 
-def _from_sample(gram: Gram, k: int, init: str, weights: NDArray, rng, max_iter: int) -> NDArray:
+def _from_sample(
+    gram: Gram, k: int, init: str, weights: NDArray, rng: np.random.Generator, max_iter: int
+) -> NDArray:
     "Labels for all points from the best clustering of a sample."
     size = min(gram.n, max(2000, min(40 * k, 5000)))
     chance = _chances(weights, size)
     index = np.sort(rng.choice(gram.n, size, replace=False, p=chance / chance.sum()))
     index = np.union1d(index, np.flatnonzero(chance == 1))  # heavy points for sure
     mass = weights[index] / chance[index]
-    options = dict(init=init, n_init=N_INIT, weights=mass, max_iter=max_iter, rng=rng)
-    found = kernel_kmeans(gram.part(index), k, **options)
-    V = np.eye(k)[found.labels] * mass[:, None]
+    best = kernel_kmeans(
+        gram.part(index), k, init=init, n_init=N_INIT, weights=mass, max_iter=max_iter, rng=rng
+    )
+    V = np.eye(k)[best.labels] * mass[:, None]
     sums = gram.times(V, columns=index)
-    return _look(gram, sums, found.size, found.q, np.zeros(gram.n, dtype=int))[2]
+    labels = np.zeros(gram.n, dtype=int)  # no point belongs to a mean so far
+    return _assign_blockwise(gram, sums, best.size, best.q, labels).nearest
 
 # %% ../nbs/150_kkmeans.ipynb #dff2996d
 def kernel_kmeans(
@@ -356,30 +371,30 @@ def kernel_kmeans(
         starts = _starts(gram, k, init, tries, weights, rng)
     if not starts:  # the eigenvectors tell fewer than k points apart
         starts = [plusplus_start(gram, k, weights, rng)]
-    found = _contest(gram, k, starts, weights / scale, max_iter, verbose)
-    costs = tuple(scale * cost for cost in found.costs)
-    return replace(found, cost=costs[-1], costs=costs, size=scale * found.size)
+    best = _best_of_starts(gram, k, starts, weights / scale, max_iter, verbose)
+    costs = tuple(scale * cost for cost in best.costs)
+    return replace(best, cost=costs[-1], costs=costs, size=scale * best.size)
 
 # %% ../nbs/150_kkmeans.ipynb #0f8c06b0
-def _contest(
+def _best_of_starts(
     gram: Gram, k: int, starts: list[NDArray], weights: NDArray, max_iter: int, verbose: int
 ) -> Clustering:
     "Lloyd from every start; the lowest cost wins, the first among equals."
-    best, watched = None, gram.watch
+    best, before = None, gram.progress
     with tqdm(disable=not verbose, unit=" kernel entries", unit_scale=True) as bar:
-        gram.watch = bar.update if verbose else None
+        gram.progress = bar.update if verbose else None
 
-        def tell(cost: float, entries: int) -> None:
+        def progress(cost: float, entries: int) -> None:
             bar.set_description(f"start {i} of {len(starts)}, cost {cost:.6g}")
             bar.reset(entries)
 
         try:
             for i, start in enumerate(starts, 1):
-                told = tell if verbose else None
-                run = lloyd(gram, start, k, weights=weights, max_iter=max_iter, tell=told)
+                shown = progress if verbose else None
+                run = lloyd(gram, start, k, weights=weights, max_iter=max_iter, progress=shown)
                 if best is None or run.cost < best.cost - 1e-12 * abs(best.costs[0]):
                     best = run
         finally:
-            gram.watch = watched
+            gram.progress = before
     assert best is not None  # there is a start
     return best

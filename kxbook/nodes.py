@@ -56,7 +56,7 @@ class LabelItems(NamedTuple):
 
     code: NDArray  # (p,) code of each item
     label: NDArray  # (p,) its cluster
-    count: NDArray  # (p,) its weight, in units of the store, int64
+    units: NDArray  # (p,) its weight, in units of the store, int64
 
 
 class LabelStore(Protocol):
@@ -211,7 +211,7 @@ class _Memory:
 
     def _leaves(self, tree: Tree | None) -> dict[int, NDArray]:
         "The points that end in each leaf of a tree; all in one leaf without a tree."
-        if tree is None:
+        if tree is None or self.X is None:
             return {0: np.arange(len(self.codes[0]))}
         ends = tree.nodes_of(self.X)
         return {int(v): np.flatnonzero(ends == v) for v in np.flatnonzero(tree.left < 0)}

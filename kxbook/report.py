@@ -20,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from types import SimpleNamespace
 
 import numpy as np
+from .fit import DistinctRows
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.metrics import adjusted_rand_score
@@ -504,14 +505,16 @@ def _stand_in(tree: Tree, X: NDArray, y: NDArray, k: int) -> SimpleNamespace:
 def group_table(
     gram: Gram,  # the kernel on the points
     groups: NDArray,  # (n,) the group of each point, 0 to m - 1
+    weights: NDArray | None = None,  # (n,) weights of the points; 1 by default
 ) -> NDArray:
     "Sums of the kernel over all pairs of groups, (m, m)."
     m, n = int(groups.max()) + 1, len(groups)
-    member = csr_array((np.ones(n), (groups, np.arange(n))), shape=(m, n))
+    mass = np.ones(n) if weights is None else weights
+    member = csr_array((mass, (groups, np.arange(n))), shape=(m, n))
     if isinstance(gram, LowRankGram):
         sums = member @ gram.Z
         return sums @ sums.T
-    return member @ gram.cluster_sums(groups, m)
+    return member @ gram.cluster_sums(groups, m, mass)
 
 
 def group_cost(
@@ -579,6 +582,7 @@ def leaf_series(
     labels: NDArray,  # (n,) the clusters it explains
     gram: Gram,  # the kernel on the points
     reference_cost: float,  # what these clusters cost
+    distinct: DistinctRows | None = None,  # the points, if the kernel is on distinct ones only
     most: int = 12,  # how many leaves may be added
 ) -> list[Step]:
     "Trees from one leaf to more than asked for, by number of leaves."
@@ -588,7 +592,7 @@ def leaf_series(
     large = grow(X, wrong_label, leaves, tree, bins=bins, quiet=True)
     ends = tree.nodes_of(X) * len(large.left) + large.nodes_of(X)
     _, first, groups = np.unique(ends, return_index=True, return_inverse=True)
-    judge, one_each = _judge(gram, groups, labels), X[first]
+    judge, one_each = _judge(gram, groups, labels, distinct), X[first]
 
     def step(t: Tree) -> Step:
         cost, wrong = judge(t.predict(one_each))
@@ -605,9 +609,12 @@ def leaf_series(
     return found[::-1]
 
 
-def _judge(gram: Gram, groups: NDArray, labels: NDArray) -> Callable:
+def _judge(gram: Gram, groups: NDArray, labels: NDArray, distinct: DistinctRows | None) -> Callable:
     "A function from labels of groups to their cost and the number of rows they get wrong."
-    size, table, total = np.bincount(groups), group_table(gram, groups), float(gram.diag.sum())
+    of_points = groups if distinct is None else groups[distinct.unique_index]
+    weights = np.ones(gram.n) if distinct is None else distinct.weights
+    table, total = group_table(gram, of_points, weights), float(weights @ gram.diag)
+    size = np.bincount(of_points, weights)
     right = np.zeros((len(size), int(labels.max()) + 1))
     np.add.at(right, (groups, labels), 1.0)
 
@@ -734,14 +741,6 @@ _APPROXIMATED = (
     "Ask for gram streamed to have it exact, which takes longer."
 )
 
-
-def _gram_of(model, Z: NDArray) -> Gram:
-    "The kernel of a fitted estimator on points."
-    features = getattr(model, "_features", None)
-    if features is not None:  # the linear kernel, or Nyström features with their landmarks
-        return LowRankGram(features(Z), features)
-    return as_gram(as_kernel(model.kernel, model.gamma_ or 1.0), Z, model.gram)
-
 # %% ../nbs/540_report.ipynb #828b91e6
 def explain_table(
     X: ArrayLike,  # (n, d) table of numbers
@@ -787,7 +786,10 @@ def explain_table(
         certificate = model.certificate()
         tree, reference = in_units(model.tree_, Z, X), model.reference_labels_
         tell("comparing trees of other sizes")
-        series = leaf_series(tree, X, reference, _gram_of(model, Z), model.reference_cost_)
+        problem = model.result_.problem
+        series = leaf_series(
+            tree, X, reference, problem.gram, model.reference_cost_, problem.data.distinct
+        )
     said = [str(w.message) for w in caught if w.category is not DeprecationWarning]
     notes += dict.fromkeys(said)
     settings = {"method": method, "clusters": k, "kernel": kernel, "gamma": model.gamma_}

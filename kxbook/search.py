@@ -6,31 +6,30 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from copy import copy
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from .fit import Grown, MemoryProblem, Reference, Settings, imm_run
+from numpy.typing import ArrayLike, NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from .columns import Column, encode
 from kxbook.estimators import (
     KernelExKMC,
     KernelIMM,
-    _imm_tree,
-    _Reference,
-    _Whole,
+    WholeNumber,
     with_shared_documentation,
 )
+from .exact import GivenUp, best_tree
 from .gram import Gram, StreamedGram, one_blas_thread, sq_dists
-from .grow import check_bins, grow
-from .imm import axis_shifts
+from .grow import grow
+from .imm import Surrogate
 from .kernel import Kernel
-from .price import GivenUp, best_tree, kernel_cost
-from .surrogate import SURROGATES, axis_features
+from .price import kernel_cost
+from .surrogate import SURROGATES
 from .sweep import quantise, sweep
 from .tree import Tree, TreeBuilder
 
@@ -38,7 +37,7 @@ from .tree import Tree, TreeBuilder
 __all__ = ['EXACT_FOR', 'EXACT_WORK', 'MAX_EXACT_POINTS', 'WORK_LIMIT', 'LEAF_LIMITS', 'SAMPLE_SIZE', 'DEPTH_PENALTY', 'DRAWS',
            'MANY', 'MUCH', 'BUSHY', 'FEW', 'TOLL', 'Mover', 'spread', 'spread_tree', 'pull_back', 'CutOptimizer',
            'centre_scatter', 'scatter_tree', 'random_cuts', 'centre_features', 'preimage_tree', 'nearest_tree',
-           'Search', 'starts', 'best_found', 'KernelTree']
+           'Search', 'starts', 'best_found', 'search_tree', 'KernelTree']
 
 # %% ../nbs/440_search.ipynb #dbb2740c
 def _distances(gram: Gram, labels: NDArray, total: NDArray, k: int, old: NDArray | None) -> NDArray:
@@ -344,20 +343,15 @@ _Features = list[tuple[NDArray, NDArray]]  # of each axis: on the codes, and of 
 
 
 def centre_features(
-    X: NDArray,  # (n, d) points
-    V: NDArray,  # (n, k) how many copies of point i are in cluster c
+    V: NDArray,  # (n, k) weight of point i in cluster c
     columns: list[Column],  # the axes as codes
-    kernel: Kernel,  # the kernel
-    surrogate: str,  # which of its surrogate features
-    *,
-    order: int = 5,  # of Taylor features, and number of features for χ²
-    shift: float | str | NDArray = "auto",  # subtracted before Taylor features are taken
+    surrogate: Surrogate,  # the features
     most: float = np.inf,  # numbers to keep; nothing is returned if there are more
 ) -> _Features:
     "For each axis its features on the codes, (m, r), and their means over clusters, (k, r)."
     features: _Features = []
-    for column, moved in zip(columns, axis_shifts(X, shift)):
-        Phi = axis_features(kernel, surrogate, column.values, order=order, shift=moved)
+    for axis, column in enumerate(columns):
+        Phi = surrogate.on(column, axis).T
         most -= Phi.size
         if most < 0:
             return []
@@ -508,7 +502,7 @@ class Search:
 
     X: NDArray  # (n, d) points
     total: NDArray  # (n,) their weights
-    reference: _Reference  # the clusters to be explained
+    reference: Reference  # the clusters to be explained
     max_leaves: int  # most leaves
     max_depth: int | None = None  # most cuts on a path
     cuts: str = "interval"  # "interval", or "threshold"
@@ -745,6 +739,33 @@ spread = centre_scatter
 spread_tree = scatter_tree
 pull_back = preimage_tree
 
+# %% ../nbs/440_search.ipynb #48f5cbfb
+def search_tree(
+    problem: MemoryProblem,  # the data and the kernel
+    settings: Settings,  # what is asked for
+    reference: Reference,  # the clusters to be explained
+) -> Grown:
+    "The cheapest tree that the search finds, and the run of Kernel IMM that bounds its cost."
+    limits = settings.leaves(reference.k), settings.max_depth, settings.cuts, problem.bins
+    search = Search(problem.points, problem.total, reference, *limits)
+    names = list(SURROGATES.get(problem.kernel.name, ()))
+    chosen = names[:1] if settings.surrogate == "auto" else [settings.surrogate]
+    runs = []
+    if search.max_leaves >= reference.k:
+        for name in chosen if search.big else dict.fromkeys(chosen + names):
+            try:
+                one = replace(settings, surrogate=name)
+                runs.append(imm_run(problem, one, reference, quiet=True))
+            except ValueError:
+                if name == settings.surrogate:  # the one that was asked for
+                    raise
+    if runs and not search.big:
+        search.features = centre_features(
+            reference.V, search.columns, runs[0].surrogate, WORK_LIMIT / 4
+        )
+    base = runs[0] if runs and search.fits(runs[0].tree) else None
+    return Grown(best_found(search, [run.tree for run in runs]), base)
+
 # %% ../nbs/440_search.ipynb #539409af
 @with_shared_documentation
 class KernelTree(KernelIMM):
@@ -778,12 +799,12 @@ class KernelTree(KernelIMM):
         Shift of Taylor features.
     candidates : {"all", "midpoints"}, default="all"
         Thresholds that Kernel IMM tries.
-    bins, gram, rank, verbose, random_state ...
+    bins, gram, rank, verbose, n_jobs, random_state ...
 
     Attributes
     ----------
     tree_, labels_, reference_labels_, cost_, reference_cost_, price_, n_leaves_ ...
-    feature_importances_, gamma_, n_features_in_, feature_names_in_ ...
+    feature_importances_, result_, gamma_, n_features_in_, feature_names_in_ ...
 
     Examples
     --------
@@ -795,31 +816,34 @@ class KernelTree(KernelIMM):
     (3, 1.0009)
     """
 
-    _parameter_constraints: dict = KernelExKMC._parameter_constraints | {
-        "max_depth": [None, _Whole(Integral, 1, None, closed="left")],
+    _parameter_constraints: dict = KernelIMM._parameter_constraints | {
+        "max_leaves": KernelExKMC._parameter_constraints["max_leaves"],
+        "max_depth": [None, WholeNumber(Integral, 1, None, closed="left")],
+        "cuts": KernelExKMC._parameter_constraints["cuts"],
     }
-    del _parameter_constraints["base"]
-    _grown = "search"
+    _growth = "search"
+    _build = staticmethod(search_tree)
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        max_leaves=None,
-        max_depth=None,
-        cuts="interval",
-        kernel="gaussian",
-        gamma="scale",
-        surrogate="auto",
-        order=5,
-        shift="auto",
-        candidates="all",
-        bins="auto",
-        gram="auto",
-        rank=200,
-        verbose=0,
-        random_state=None,
-    ):
+        max_leaves: int | None = None,
+        max_depth: int | None = None,
+        cuts: str = "interval",
+        kernel: str | Kernel | Callable = "gaussian",
+        gamma: float | str = "scale",
+        surrogate: str = "auto",
+        order: int | str = 5,
+        shift: float | str | ArrayLike = "auto",
+        candidates: str = "all",
+        bins: int | str | None = "auto",
+        gram: str = "auto",
+        rank: int | float | ArrayLike = 200,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.max_leaves = max_leaves
         self.max_depth = max_depth
@@ -834,43 +858,5 @@ class KernelTree(KernelIMM):
         self.gram = gram
         self.rank = rank
         self.verbose = verbose
+        self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def _check_settings(self, k: int) -> None:
-        "Only a surrogate that is asked for by name must exist."
-        if self.surrogate != "auto":
-            super()._check_settings(k)
-
-    def _surrogates(self, search: Search) -> list[str]:
-        "Names of surrogate features for Kernel IMM; the certificate is about the first."
-        names = list(SURROGATES.get(self._kernel.name, ()))
-        chosen = names[:1] if self.surrogate == "auto" else [self.surrogate]
-        return chosen if search.big else list(dict.fromkeys(chosen + names))
-
-    def _explain(self, points: NDArray, total: NDArray, reference: _Reference) -> Tree:
-        "Search for the tree."
-        kernel, k = self._kernel, reference.k
-        leaves = 2 * k if self.max_leaves is None else self.max_leaves
-        bins = check_bins(self.bins, len(points))
-        search = Search(points, total, reference, leaves, self.max_depth, self.cuts, bins)
-        bases = []
-        self._base = None
-        for name in self._surrogates(search) if leaves >= k else ():
-            trial = copy(self)
-            trial.surrogate = name
-            try:  # features too narrow, or centres that coincide, spoil a start only
-                found = _imm_tree(trial, kernel, points, total, reference, quiet=True)
-            except ValueError:
-                if name == self.surrogate:  # the one that was asked for
-                    raise
-                continue
-            bases.append(found)
-            self._base = self._base or trial._base
-        if self._base is not None:
-            tree, name, order, shift, *_ = self._base
-            if not search.big:
-                options = dict(order=order, shift=shift, most=MUCH / 4)
-                given = points, reference.V, search.columns, kernel, name
-                search.features = centre_features(*given, **options)
-            self._base = self._base if search.fits(tree) else None
-        return best_found(search, bases)

@@ -5,6 +5,7 @@
 # %% ../nbs/220_surrogate.ipynb #da567a3a
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import lgamma
 
@@ -49,12 +50,18 @@ def taylor_order(
     columns: list[NDArray],  # (n,) values of each coordinate, >= 0
     gamma: float,  # width of the Gaussian kernel
     most: float,  # what the remainders of all points and axes may add up to
+    weights: NDArray | None = None,  # (n,) weights of the points, > 0; 1 by default
 ) -> int:
     "The least order whose remainders, Σ R(x, x) over points and axes, are at most `most`."
+
+    def remainder(order: int) -> float:
+        tails = (taylor_tail(z, order, gamma) for z in columns)
+        return sum(float(t.sum() if weights is None else weights @ t) for t in tails)
+
     if not most > 0:
         raise ValueError(f"order='auto' needs a positive cost to compare with. Got {most!r}.")
     low, high = -1, 1
-    while sum(taylor_tail(z, high, gamma).sum() for z in columns) > most:
+    while remainder(high) > most:
         low, high = high, 2 * high
         if high > 10_000:
             raise ValueError(
@@ -63,7 +70,7 @@ def taylor_order(
             )
     while high - low > 1:
         middle = (low + high) // 2
-        if sum(taylor_tail(z, middle, gamma).sum() for z in columns) > most:
+        if remainder(middle) > most:
             low = middle
         else:
             high = middle
@@ -71,18 +78,18 @@ def taylor_order(
 
 # %% ../nbs/220_surrogate.ipynb #217f2d4b
 def series_coefficients(
-    g,  # an analytic function, applied to complex arrays
+    g: Callable[[NDArray], NDArray],  # an analytic function, applied to complex arrays
     order: int,  # highest degree
     radius: float = 0.5,  # of the circle on which g is evaluated
 ) -> NDArray:
     "Coefficients a₀, ..., a_M of the power series of g, (order + 1,)."
     n = max(256, 8 * (order + 1))
     circle = radius * np.exp(2j * np.pi * np.arange(n) / n)
-    found = (np.fft.fft(g(circle)) / n)[: order + 1] / radius ** np.arange(order + 1)
+    a = (np.fft.fft(g(circle)) / n)[: order + 1] / radius ** np.arange(order + 1)
     noise = 1e-12 * np.abs(g(circle)).max() / radius ** np.arange(order + 1)
-    if (found.real < -noise).any():
+    if (a.real < -noise).any():
         raise ValueError("The function g of a Taylor kernel must have coefficients >= 0.")
-    return np.maximum(found.real, 0)
+    return np.maximum(a.real, 0)
 
 # %% ../nbs/220_surrogate.ipynb #ded4f6d3
 def laplace_features(
@@ -253,7 +260,7 @@ def axis_features(
 
 
 def _features(kernel: Kernel, surrogate: str, z: NDArray, order: int, shift: float) -> NDArray:
-    "The same, finite or not."
+    "Surrogate features of one axis, finite or not."
     params, knots = dict(kernel.params), knots_of(z)
     if surrogate == "coordinate":
         return z[:, None]

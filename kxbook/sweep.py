@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .columns import compiled
+
 # some of these were here before: see `nodes`
 from .nodes import bin_sums, cost_unit, group_sums  # noqa: F401
 

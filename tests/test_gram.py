@@ -12,12 +12,12 @@ from kxbook.gram import (
     StreamedGram,
     _enough,
     _folds,
-    _tall_product,
     as_gram,
     choose_landmarks,
     feature_sums,
     nystroem_features,
     one_blas_thread,
+    tall_product,
 )
 from kxbook.kernel import gaussian, linear, quadratic
 
@@ -171,8 +171,8 @@ def test_products_of_features_in_blocks_of_any_size(block, dtype):
         rng.integers(-9, 10, size=(60, 3)).astype(float),
         rng.permutation(60),
     )
-    assert (_tall_product(Z, V, None, block) == Z.T @ V).all()  # whole numbers: no rounding
-    assert (_tall_product(Z, V[:40], rows[:40], block) == Z[rows[:40]].T @ V[:40]).all()
+    assert (tall_product(Z, V, None, block) == Z.T @ V).all()  # whole numbers: no rounding
+    assert (tall_product(Z, V[:40], rows[:40], block) == Z[rows[:40]].T @ V[:40]).all()
 
 
 def test_nystroem_features_of_a_small_kernel():
