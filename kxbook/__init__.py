@@ -22,7 +22,7 @@ _MODULES = sorted(p.stem for p in _Path(__file__).parent.glob("[a-z]*.py"))
 __all__ = [*_HOME]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> object:
     if name in _HOME:
         return getattr(_import_module(f"{__name__}.{_HOME[name]}"), name)
     if name in _MODULES:

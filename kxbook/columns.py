@@ -65,7 +65,9 @@ def compiled(
 
 # %% ../nbs/230_columns.ipynb #dff0352d
 @compiled
-def _codes(x, hi, low, scale, start, hit):
+def _codes(
+    x: NDArray, hi: NDArray, low: float, scale: float, start: NDArray, hit: NDArray
+) -> NDArray:
     "For each value, the number of upper ends below it; cell i of a grid begins at start[i]."
     codes, top = np.empty(len(x), np.int32), len(start) - 2.0
     for i in range(len(x)):

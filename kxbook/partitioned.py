@@ -70,10 +70,10 @@ from .tree import Tree
 if TYPE_CHECKING:  # Dask need not be installed
     from dask.array import Array as DaskArray
 
-State: TypeAlias = list  # something for every partition, wherever the partition is
+_State: TypeAlias = list  # something for every partition, wherever the partition is
 
 # %% auto #0
-__all__ = ['State', 'TOLERANCE', 'PartitionedTable', 'partition_array', 'partition_parquet', 'DaskTable', 'is_partitioned',
+__all__ = ['TOLERANCE', 'PartitionedTable', 'partition_array', 'partition_parquet', 'DaskTable', 'is_partitioned',
            'as_partitioned', 'connect', 'Survey', 'survey', 'Features', 'LloydResult', 'partitioned_lloyd',
            'features_of', 'encode_partitions', 'Condition', 'Way', 'CountedPartitions', 'CostedPartitions',
            'PartitionedData', 'PartitionedReference', 'PartitionedProblem']
@@ -140,27 +140,27 @@ class PartitionedTable:
         known = enumerate(zip(self.partitions, self.sizes))
         return [partial(_make, make, (size, self.n_features), i) for i, (make, size) in known]
 
-    def map_partitions(self, f: Callable, *states: State) -> State:
+    def map_partitions(self, f: Callable, *states: _State) -> _State:
         "f of every partition of the given states, when it is asked for."
         return list(map_threads(partial(_call, f), *states))
 
-    def each(self, f: Callable, *states: State) -> State:
+    def each(self, f: Callable, *states: _State) -> _State:
         "f of every partition of the given states, kept where the partition is."
         return self.map_partitions(f, *states)
 
-    def gather(self, f: Callable, *states: State) -> list:
+    def gather(self, f: Callable, *states: _State) -> list:
         "f of every partition, as a list here."
         return self.map_partitions(f, *states)
 
-    def total(self, f: Callable, *states: State) -> Any:
+    def total(self, f: Callable, *states: _State) -> Any:
         "The sum of f over the partitions, each part added as it comes, in their order."
         return reduce(_plus, map_threads(partial(_call, f), *states))
 
-    def whole(self, state: State) -> Any:
+    def whole(self, state: _State) -> Any:
         "A state that has a label for every row, as one array."
         return np.concatenate(state).astype(np.int64, copy=False)
 
-    def split(self, values: ArrayLike, what: str = "labels") -> State:
+    def split(self, values: ArrayLike, what: str = "labels") -> _State:
         "One array with an entry for every row, as a state."
         values = np.asarray(values)
         if values.shape != (self.n,):
@@ -169,7 +169,7 @@ class PartitionedTable:
             )
         return np.split(values, np.cumsum(self.sizes)[:-1])
 
-    def take(self, rows: NDArray, state: State | None = None) -> NDArray:
+    def take(self, rows: NDArray, state: _State | None = None) -> NDArray:
         "Some rows, or what a state has for them, by their rising numbers."
         starts = np.cumsum([0, *self.sizes])
         at = np.searchsorted(rows, starts)
@@ -183,19 +183,19 @@ class PartitionedTable:
         "A label for every row, as one array; when it is asked for, where the rows are elsewhere."
         return self.whole(self.map_partitions(partial(_predicted, predict), self.X))
 
-    def where(self, keep: State) -> PartitionedTable:
+    def where(self, keep: _State) -> PartitionedTable:
         "The rows for which a state is true; partitions that have none are left out."
         sizes = [int(size) for size in self.gather(np.count_nonzero, keep)]
         some = [i for i, size in enumerate(sizes) if size]
         rows = self._lazy(_chosen, [self.X[i] for i in some], [keep[i] for i in some])
         return replace(self, partitions=rows, sizes=[sizes[i] for i in some])
 
-    def state_where(self, state: State, keep: State) -> State:
+    def state_where(self, state: _State, keep: _State) -> _State:
         "What a state has for the rows for which another is true, as a state of `where`."
         some = [i for i, size in enumerate(self.gather(np.count_nonzero, keep)) if size]
         return self.each(_chosen, [state[i] for i in some], [keep[i] for i in some])
 
-    def _lazy(self, f: Callable, *states: State) -> list:
+    def _lazy(self, f: Callable, *states: _State) -> list:
         return [partial(_call, f, *parts) for parts in zip(*states)]
 
 
@@ -299,14 +299,14 @@ class DaskTable(PartitionedTable):
         "The chunks themselves, delayed."
         return self.partitions
 
-    def map_partitions(self, f: Callable, *states: State) -> State:
+    def map_partitions(self, f: Callable, *states: _State) -> _State:
         "f of every partition of the given states, when it is asked for."
         import dask
 
         call = dask.delayed(f, pure=False)
         return [call(*given) for given in zip(*states)]
 
-    def _lazy(self, f: Callable, *states: State) -> list:
+    def _lazy(self, f: Callable, *states: _State) -> list:
         return self.map_partitions(f, *states)
 
     def _here(self, *values: Any) -> tuple:
@@ -316,17 +316,17 @@ class DaskTable(PartitionedTable):
         self.received += _nbytes(list(computed))
         return computed
 
-    def each(self, f: Callable, *states: State) -> State:
+    def each(self, f: Callable, *states: _State) -> _State:
         "f of every partition of the given states, kept by the workers."
         import dask
 
         return list(dask.persist(*self.map_partitions(f, *states)))
 
-    def gather(self, f: Callable, *states: State) -> list:
+    def gather(self, f: Callable, *states: _State) -> list:
         "f of every partition, as a list here."
         return list(self._here(*self.map_partitions(f, *states)))
 
-    def total(self, f: Callable, *states: State) -> Any:
+    def total(self, f: Callable, *states: _State) -> Any:
         "The sum of f over the partitions, added up in a tree."
         import dask
 
@@ -335,7 +335,7 @@ class DaskTable(PartitionedTable):
             parts = [add(parts[i : i + 8]) for i in range(0, len(parts), 8)]
         return self._here(parts[0])[0]
 
-    def whole(self, state: State) -> DaskArray:
+    def whole(self, state: _State) -> DaskArray:
         "A state that has an integer for every row, as a Dask array with the chunks of X."
         import dask.array as da
 
@@ -343,7 +343,7 @@ class DaskTable(PartitionedTable):
             [da.from_delayed(s, (m,), np.int32) for s, m in zip(state, self.sizes)]
         ).astype(np.int64)
 
-    def split(self, values: ArrayLike | DaskArray, what: str = "labels") -> State:
+    def split(self, values: ArrayLike | DaskArray, what: str = "labels") -> _State:
         "A Dask array or an array with an entry for every row, as a state."
         if not hasattr(values, "__dask_graph__"):
             return super().split(values, what)
@@ -377,7 +377,6 @@ def as_partitioned(
         raise TypeError(
             f"Got a Dask {type(X).__name__}. Make it an array: X.to_dask_array(lengths=True)."
         )
-    X = cast("DaskArray", X)
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead.")
     if np.isnan(X.shape).any():
@@ -451,7 +450,7 @@ def _survey(x: NDArray, w: NDArray | None = None, *, centre: NDArray) -> tuple:
 def survey(
     table: PartitionedTable,  # the rows
     kernel_name: str = "",  # a kernel that needs values >= 0, if any
-    weights: State | None = None,  # of the rows; 1 by default
+    weights: _State | None = None,  # of the rows; 1 by default
 ) -> Survey:
     "Mean, least and most of each column, and the variance of all values; NaN is refused."
     centre = table.take(np.array([0]))[0]
@@ -479,7 +478,7 @@ def survey(
     return Survey(centre + mean, low, high, float(variance))
 
 
-def _also(weights: State | None) -> tuple:
+def _also(weights: _State | None) -> tuple:
     "Weights as a further state, if there are any."
     return () if weights is None else (weights,)
 
@@ -522,17 +521,17 @@ class Features:
 
     table: PartitionedTable  # the rows
     of: Callable[[ArrayLike], NDArray]  # the features of some rows
-    kept: State | None = None  # the features of each partition, if they are kept
-    weights: State | None = None  # of the rows; 1 by default
+    kept: _State | None = None  # the features of each partition, if they are kept
+    weights: _State | None = None  # of the rows; 1 by default
 
-    def run(self, how: str, f: Callable, *states: State) -> Any:
+    def run(self, how: str, f: Callable, *states: _State) -> Any:
         "`each`, `gather` or `total` of a function of features and further states."
         do = {"each": self.table.each, "gather": self.table.gather, "total": self.table.total}[how]
         if self.kept is not None:
             return do(f, self.kept, *states)
         return do(partial(_after, f, self.of), self.table.X, *states)
 
-    def total(self, f: Callable, *states: State) -> Any:
+    def total(self, f: Callable, *states: _State) -> Any:
         "The sum of a function of features, further states, and weights if there are any."
         return self.run("total", f, *states, *_also(self.weights))
 
@@ -641,7 +640,7 @@ def encode_partitions(
     table: PartitionedTable,  # the rows
     bins: int,  # most codes of a column
     extra: NDArray | None = None,  # (k, d) values that get codes of their own
-    weights: State | None = None,  # of the rows; 1 by default
+    weights: _State | None = None,  # of the rows; 1 by default
 ) -> Encoded:
     "The columns, with the ends of their bins, and the codes of every partition as a state."
     rows = sampled(table.n)
@@ -739,12 +738,10 @@ class _Partitioned:
     table: PartitionedTable  # the rows
     encoded: Encoded  # their codes
     k: int  # number of clusters
-    ends: State | None = field(default=None, init=False)  # where rows end in a tree, if any
+    ends: _State | None = field(default=None, init=False)  # where rows end in a tree, if any
 
-    @property
-    def n_axes(self) -> int:
-        "Number of axes."
-        return len(self.encoded.columns)
+    def __post_init__(self) -> None:
+        self.n_axes = len(self.encoded.columns)
 
     def tables(self, *ways: Way) -> Sequence:
         "The tables of the nodes at the end of some ways."
@@ -781,8 +778,11 @@ class _Partitioned:
 class CountedPartitions(_Partitioned):
     "Nodes by labels: a table of units of weight for every axis, code and cluster."
 
-    labels: State  # of the rows
-    units: State | None = None  # whole weights of the rows; 1 by default
+    table: PartitionedTable  # the rows
+    encoded: Encoded  # their codes
+    k: int  # number of clusters
+    labels: _State  # of the rows
+    units: _State | None = None  # whole weights of the rows; 1 by default
     unit: float = 1.0  # weight of one unit
 
     def tables(self, *ways: Way) -> Sequence:
@@ -844,7 +844,10 @@ def _without_units(f: Callable, codes: NDArray, label: NDArray, ends: NDArray) -
 class CostedPartitions(_Partitioned):
     "Nodes by costs: a table of sums of costs, and counts, for every axis and code."
 
-    costs: State  # of the rows in each cluster, in whole units
+    table: PartitionedTable  # the rows
+    encoded: Encoded  # their codes
+    k: int  # number of clusters
+    costs: _State  # of the rows in each cluster, in whole units
 
     def tables(self, *ways: Way) -> Sequence:
         "Sums of costs by code and label, and counts, for every way and axis."
@@ -914,8 +917,8 @@ class PartitionedData:
         self.n_rows = self.table.n
         if not self.n_rows:
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        self.weights: State | None = None  # of the rows that have one
-        self.has_weight: State | None = None  # which of all rows do, if not all
+        self.weights: _State | None = None  # of the rows that have one
+        self.has_weight: _State | None = None  # which of all rows do, if not all
         if sample_weight is not None:
             self._weigh(sample_weight)
 
@@ -942,7 +945,7 @@ class PartitionedData:
         "Why there may be fewer than k clusters."
         return "Points of X may be equal, or no further apart than rounding."
 
-    def labels(self, given: ArrayLike | DaskArray) -> tuple[State, Any, int]:
+    def labels(self, given: ArrayLike | DaskArray) -> tuple[_State, Any, int]:
         "Given labels of the rows that have a weight, of all rows, and how many clusters."
         rows = self.all_rows.split(given)
         parts = self.all_rows.gather(_labels_in, rows)
@@ -1026,7 +1029,7 @@ def _node_labels(
 class PartitionedReference:
     "The clusters to be explained."
 
-    labels: State  # of the rows
+    labels: _State  # of the rows
     k: int  # number of clusters
     means: NDArray  # (k, r) in the features
     cost: float  # kernel k-means cost
@@ -1094,19 +1097,19 @@ class PartitionedProblem:
         converged, n_iter = len(costs) <= settings.max_iter, max(len(costs) - 1, 1)
         return Clusters(labels, costs[-1], n_iter, converged, known, self.kernel.gamma)
 
-    def relabel(self, labels: State, numbers: NDArray) -> State:
+    def relabel(self, labels: _State, numbers: NDArray) -> _State:
         "Labels of the rows by other numbers."
         if (numbers == np.arange(len(numbers))).all():
             return labels
         return self.table.each(partial(_labels_at, labels=numbers), labels)
 
-    def _cost(self, labels: State, k: int) -> tuple[float, NDArray]:
+    def _cost(self, labels: _State, k: int) -> tuple[float, NDArray]:
         "The kernel k-means cost of labels, with their own means, and the means."
         sums, sizes = self.features.total(partial(_label_sums, k=k), labels)
         means = sums / np.where(sizes > 0, sizes, 1)[:, None]
         return self.features.total(partial(_label_cost, means=means), labels), means
 
-    def reference(self, labels: State, k: int, given: bool) -> PartitionedReference:
+    def reference(self, labels: _State, k: int, given: bool) -> PartitionedReference:
         "Clusters to be explained."
         cost, means = self._cost(labels, k)
         return PartitionedReference(labels, k, means, cost)
@@ -1167,7 +1170,7 @@ class PartitionedProblem:
             at = norms[:, None] - 2 * sums @ means.T + rows[:, None] * (means**2).sum(1)
         return Evaluation(self._cost(labels, k)[0], labels, at)
 
-    def to_rows(self, labels: State, predict: Callable[[NDArray], NDArray]) -> Any:
+    def to_rows(self, labels: _State, predict: Callable[[NDArray], NDArray]) -> Any:
         "Labels of all rows; all are predicted if some have no weight."
         table = self.data.all_rows
         return table.whole(labels) if self.data.has_weight is None else table.labelled(predict)

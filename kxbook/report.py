@@ -27,9 +27,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from .certificate import Certificate
 from .estimators import KernelExKMC, KernelExpand, KernelIMM
-from .gram import Gram, LowRankGram, as_gram
+from .gram import Gram, LowRankGram
 from .grow import grow
-from .kernel import as_kernel, check_points
+from .kernel import check_points
 from .price import price_of
 from .search import KernelTree
 from .surrogate import choose_surrogate

@@ -20,9 +20,11 @@ def undocumented(module):
     for name in module.__all__:
         obj = getattr(module, name)
         if getattr(obj, "_is_protocol", False):  # what others must have, not something to call
-            yield from (f"{name}.{m}" for m in vars(obj) if m[0] != "_" and not vars(obj)[m].__doc__)
+            yield from (
+                f"{name}.{m}" for m in vars(obj) if m[0] != "_" and not vars(obj)[m].__doc__
+            )
             continue
-        if not callable(obj) or obj in (list, dict):  # or a name for one of these
+        if not callable(obj):
             if not constant(module, name):
                 yield name
             continue
