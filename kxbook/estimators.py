@@ -13,19 +13,6 @@ from textwrap import indent
 from typing import Any, TypeVar
 
 import numpy as np
-from kxbook.fit import (  # noqa: F401
-    Data,
-    Grown,
-    MemoryData,
-    Settings,
-    check_weight_sum,
-    distinct_rows,
-    fit_clusters,
-    fit_tree,
-    grown_tree,
-    importances,
-)
-from .partitioned import PartitionedData, PartitionedTable, as_partitioned, is_partitioned
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from sklearn.base import (
@@ -46,10 +33,23 @@ from sklearn.utils.validation import (
 )
 
 from .certificate import Certificate
+from kxbook.fit import (  # noqa: F401
+    Data,
+    Grown,
+    MemoryData,
+    Settings,
+    check_weight_sum,
+    distinct_rows,
+    fit_clusters,
+    fit_tree,
+    grown_tree,
+    importances,
+)
 from .gram import GRAMS, threads
 from .grow import CUTS, EXACT_UP_TO
 from .kernel import KERNELS, Kernel, warn_user
 from .kkmeans import INITS
+from .partitioned import PartitionedData, PartitionedTable, as_partitioned, is_partitioned
 
 # %% auto #0
 __all__ = ['PIECES', 'WholeNumber', 'KernelKMeans', 'with_shared_documentation', 'IMM', 'KernelIMM', 'KernelExKMC',

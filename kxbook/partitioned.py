@@ -12,18 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
-from kxbook.fit import (
-    ClusterMeans,
-    Clusters,
-    Encoded,
-    Evaluation,
-    Fit,
-    Settings,
-    check_used_labels,
-    check_weight_sum,
-    is_indefinite,
-    some_rows,
-)
 from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
@@ -38,6 +26,18 @@ from kxbook.certificate import (
     underflow,
 )
 from .columns import code_of, divide_column, sampled
+from kxbook.fit import (
+    ClusterMeans,
+    Clusters,
+    Encoded,
+    Evaluation,
+    Fit,
+    Settings,
+    check_used_labels,
+    check_weight_sum,
+    is_indefinite,
+    some_rows,
+)
 from kxbook.gram import (
     LowRankGram,
     choose_landmarks,

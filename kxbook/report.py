@@ -20,16 +20,16 @@ from importlib.metadata import PackageNotFoundError, version
 from types import SimpleNamespace
 
 import numpy as np
-from .fit import DistinctRows
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.metrics import adjusted_rand_score
 
 from .certificate import Certificate
 from .estimators import KernelExKMC, KernelExpand, KernelIMM
+from .fit import DistinctRows
 from .gram import Gram, LowRankGram
 from .grow import grow
-from .kernel import check_points
+from .kernel import as_kernel, check_points
 from .price import price_of
 from .search import KernelTree
 from .surrogate import choose_surrogate

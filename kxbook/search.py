@@ -12,7 +12,6 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
-from .fit import Grown, MemoryProblem, Reference, Settings, imm_run
 from numpy.typing import ArrayLike, NDArray
 from sklearn.tree import DecisionTreeClassifier
 
@@ -24,6 +23,7 @@ from kxbook.estimators import (
     with_shared_documentation,
 )
 from .exact import GivenUp, best_tree
+from .fit import Grown, MemoryProblem, Reference, Settings, imm_run
 from .gram import Gram, StreamedGram, one_blas_thread, sq_dists
 from .grow import grow
 from .imm import Surrogate

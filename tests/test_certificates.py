@@ -10,7 +10,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from adversary import Problem, attack, cauchy, certificate, cubic, faults, saddle, said, truth
-from kxbook.partitioned import partition_array
 
 from kxbook import KernelExKMC, KernelExpand, KernelIMM, KernelTree
 from kxbook.certificate import Allowance, _at_most_percent, _digits, certify, sum_up
@@ -39,6 +38,7 @@ from kxbook.kernel import (
     quadratic,
 )
 from kxbook.kkmeans import best_partition
+from kxbook.partitioned import partition_array
 from kxbook.price import kernel_cost, relaxed_bound, spectral_bound
 from kxbook.rigorous import at_least, at_most, verify
 

@@ -6,15 +6,15 @@ import warnings
 import dask.array as da
 import numpy as np
 import pytest
-from kxbook.fit import MemoryData, Settings, fit_clusters, fit_tree
-from kxbook.partitioned import PartitionedData, partition_array
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
+from kxbook.fit import MemoryData, Settings, fit_clusters, fit_tree
 from kxbook.gram import StreamedGram
 from kxbook.kernel import Kernel
+from kxbook.partitioned import PartitionedData, partition_array
 from kxbook.report import explain_table, report_html
 
 TREES = {

@@ -15,12 +15,12 @@ from pathlib import Path
 import dask.array as da
 import numpy as np
 import pytest
-from kxbook.partitioned import partition_array
 from sklearn.datasets import make_blobs
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
 from kxbook.data import load_iris
 from kxbook.kernel import distance, epsilon
+from kxbook.partitioned import partition_array
 
 RECORD = Path(__file__).parent / "fits.json"
 SURROGATES = {

@@ -8,6 +8,12 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+
+from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
 from kxbook.partitioned import (
     PartitionedTable,
     as_partitioned,
@@ -15,12 +21,6 @@ from kxbook.partitioned import (
     partition_array,
     partition_parquet,
 )
-from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
-from sklearn.datasets import make_blobs
-from sklearn.exceptions import ConvergenceWarning
-
-from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
 
 FIELDS = ("axis", "lo", "hi", "left", "right", "label")
 

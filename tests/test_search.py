@@ -5,12 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
-from kxbook.fit import Reference
 from sklearn.tree import DecisionTreeClassifier
 
 from kxbook import KernelExKMC, KernelExpand, KernelIMM, KernelTree
 from kxbook.columns import encode
 from kxbook.data import load_flame, load_pathbased
+from kxbook.fit import Reference
 from kxbook.gram import as_gram
 from kxbook.imm import Surrogate, axis_shifts
 from kxbook.kernel import gaussian, laplace, linear, quadratic, taylor

@@ -17,7 +17,6 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from kxbook.partitioned import partition_array
 from threadpoolctl import threadpool_limits
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelTree, gram, price
@@ -35,6 +34,7 @@ from kxbook.kernel import (
     quadratic,
 )
 from kxbook.kkmeans import partitions
+from kxbook.partitioned import partition_array
 from kxbook.surrogate import SURROGATES
 
 STEPS = 12  # changes of each problem
