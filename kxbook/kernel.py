@@ -47,12 +47,8 @@ class Kernel:
 
     name: str  # what it is called, also in the `kernel` parameter of estimators
     combine: str | None = None  # "product" or "sum" over the axes; None without factors
-    factor: Callable[..., NDArray] | None = (
-        None  # (s, t, **params) -> values at coordinates s and t
-    )
-    whole: Callable[..., NDArray] | None = (
-        None  # (X, Y, **params) -> (n, m) matrix, where there is no factor
-    )
+    factor: Callable[..., NDArray] | None = None  # (s, t, **params) -> values at coordinates
+    whole: Callable[..., NDArray] | None = None  # (X, Y, **params) -> (n, m) matrix
     params: tuple[tuple[str, Any], ...] = ()  # names and values of its parameters
     nonnegative: bool = False  # whether it is defined for coordinates >= 0 only
     semidefinite: bool = False  # whether it is known to be positive semidefinite, on all data
@@ -389,9 +385,7 @@ def scale_gamma(
 
 # %% ../nbs/130_kernel.ipynb #038f94ed
 def as_kernel(
-    kernel: str
-    | Kernel
-    | Callable[..., NDArray],  # a name, a kernel, or a function (X, Y) -> matrix
+    kernel: str | Kernel | Callable[..., NDArray],  # a name, a kernel, or (X, Y) -> matrix
     gamma: float | str = "scale",  # width of gaussian and laplace: a number > 0 or "scale"
     X: ArrayLike | None = None,  # (n, d) points, needed for "scale"
 ) -> Kernel:
