@@ -668,6 +668,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                     'kxbook.partitioned._WeightSummary': ('partitioned.html#_weightsummary', 'kxbook/partitioned.py'),
                                     'kxbook.partitioned._add': ('partitioned.html#_add', 'kxbook/partitioned.py'),
                                     'kxbook.partitioned._after': ('partitioned.html#_after', 'kxbook/partitioned.py'),
+                                    'kxbook.partitioned._alone': ('partitioned.html#_alone', 'kxbook/partitioned.py'),
                                     'kxbook.partitioned._also': ('partitioned.html#_also', 'kxbook/partitioned.py'),
                                     'kxbook.partitioned._as_label': ('partitioned.html#_as_label', 'kxbook/partitioned.py'),
                                     'kxbook.partitioned._as_weight': ('partitioned.html#_as_weight', 'kxbook/partitioned.py'),

@@ -49,6 +49,7 @@ from kxbook.gram import (
     nystroem_features,
     refuse_extremes,
     tall_product,
+    threads,
 )
 from .kernel import Kernel, as_kernel
 from .kkmeans import kernel_kmeans
@@ -283,6 +284,12 @@ def partition_parquet(
     return PartitionedTable(groups, [sizes[i] for i in some], len(names), names)
 
 # %% ../nbs/420_partitioned.ipynb #2bd22509
+def _alone(f: Callable, *parts: Any) -> Any:
+    "f in one thread: Dask has threads of its own."
+    with threads(1):
+        return f(*parts)
+
+
 @dataclass
 class DaskTable(PartitionedTable):
     "The chunks of a Dask array, wherever they are."
@@ -303,7 +310,7 @@ class DaskTable(PartitionedTable):
         "f of every partition of the given states, when it is asked for."
         import dask
 
-        call = dask.delayed(f, pure=False)
+        call = dask.delayed(partial(_alone, f), pure=False)
         return [call(*given) for given in zip(*states)]
 
     def _lazy(self, f: Callable, *states: _State) -> list:

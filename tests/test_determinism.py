@@ -169,22 +169,7 @@ def test_clusters_do_not_follow_the_order_of_rows(options):
     assert (one.labels_[order] == two.labels_).all() and one.inertia_ == two.inertia_
 
 
-class OneThread:
-    "In place of a pool: everything in order, in this thread."
-
-    def __init__(self, many):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    map = staticmethod(map)
-
-
-def test_threads_over_the_axes_change_nothing(monkeypatch):
+def test_threads_over_the_axes_change_nothing():
     X = (
         np.random.default_rng(5).normal(size=(24_000, 4)).round(2)
     )  # beyond 20 000 items there are two threads
@@ -205,8 +190,8 @@ def test_threads_over_the_axes_change_nothing(monkeypatch):
 
     found = trees(slice(None))
     assert found == trees(few)
-    monkeypatch.setattr("kxbook.columns.ThreadPoolExecutor", OneThread)
-    assert found == trees(slice(None))
+    with threads(1):
+        assert found == trees(slice(None))
 
 
 def with_jobs(n_jobs, f):

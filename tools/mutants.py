@@ -211,6 +211,7 @@ REASONS = {  # of a module: in which line, what was changed, and why nothing can
         ("length_hint(items, 1 << 30)", "", "another number that is larger than any"),
         ("most < 2", "", "a pool of threads for one piece of work, or none for two"),
         ("len(waiting) > 2 * count", "", "a few results more or fewer that wait"),
+        ("STRIP", "", "more or fewer rows at a time: the same entries"),
         ("BLOCKS_PER_TASK", "", "more or fewer blocks at a time: added in the same order"),
         ("copy=False", "False -> True", "a copy that was not needed"),
         ("block: int = 1 << 14", "", "larger or smaller blocks: the same sums"),
