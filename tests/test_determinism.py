@@ -307,11 +307,11 @@ def interrupt(*_):
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
 @pytest.mark.parametrize("attribute", ["_fill", "progress"])
 def test_an_interrupt_leaves_no_thread_behind(attribute, n_jobs):
-    gram = StreamedGram(laplace(1.0), np.ones((300, 2)), block=16)
+    gram, before = StreamedGram(laplace(1.0), np.ones((300, 2)), block=16), threading.enumerate()
     setattr(gram, attribute, interrupt)
     with threads(n_jobs), pytest.raises(KeyboardInterrupt):
         gram.times(np.ones((300, 1)))
-    assert not [t for t in threading.enumerate() if t.name.startswith("ThreadPoolExecutor")]
+    assert set(threading.enumerate()) <= set(before)  # other tests may have threads of their own
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -188,7 +188,7 @@ def test_labels_from_elsewhere(clusterer):
     X, _ = load_iris(return_X_y=True)
     labels = clusterer.fit(X).labels_
     if labels.min() < 0:
-        with pytest.raises(ValueError, match="clusterers use for noise"):
+        with pytest.raises(ValueError, match="clusterers use -1 for noise"):
             KernelExpand(base="empty").fit(X, reference_labels=labels)
         labels = np.where(labels < 0, labels.max() + 1, labels)
     model = KernelExpand(base="empty").fit(X, reference_labels=labels)
