@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,44 +16,35 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
-from .certificate import BOUNDS, Certificate, Run, certify
-from .columns import Column, encode_columns
+from .certificate import Certificate
+from .columns import Column
 from kxbook.gram import (
     DenseGram,
     Gram,
     LowRankGram,
     StreamedGram,
-    as_gram,
     dist_errors,
     feature_sums,
-    nystroem_gram,
     sq_dists,
     threads,
 )
-from .grow import Limits, check_bins, grow_from
-from .imm import Step, Surrogate, axis_shifts, cluster_means, surrogate_imm
-from .kernel import Kernel, as_kernel, lowest_eigenvalue, scale_gamma, warn_user
-from .kkmeans import Clustering, kernel_kmeans, nearest
+from .grow import Limits, grow_from
+from .imm import Step, Surrogate, axis_shifts, surrogate_imm
+from .kernel import Kernel, as_kernel, lowest_eigenvalue, warn_user
+from .kkmeans import Clustering, nearest
 from kxbook.nodes import (
-    BinnedCosts,
-    BinnedLabels,
     LabelStore,
     NodeStore,
-    SortedCosts,
-    SortedLabels,
-    in_units,
 )
 from .price import kernel_cost, price_of
-from .rigorous import rigorous_certificate, verify
-from .surrogate import choose_surrogate, taylor_order
-from .sweep import quantise
+from .surrogate import choose_surrogate
 from .tree import Tree
 
 # %% auto #0
-__all__ = ['SOME', 'KEPT_BYTES', 'Settings', 'DistinctRows', 'distinct_rows', 'check_weight_sum', 'check_used_labels',
-           'check_labels', 'ClusterMeans', 'means_of', 'Clusters', 'Items', 'Reference', 'importances', 'ImmRun',
-           'Encoded', 'Evaluation', 'Problem', 'Data', 'Grown', 'Fit', 'fit_clusters', 'check_number_of_rows',
-           'imm_run', 'grown_tree', 'fit_tree', 'MemoryData', 'is_indefinite', 'some_rows', 'MemoryProblem']
+__all__ = ['SOME', 'Settings', 'DistinctRows', 'distinct_rows', 'check_weight_sum', 'check_used_labels', 'check_labels',
+           'ClusterMeans', 'means_of', 'Clusters', 'Items', 'Reference', 'importances', 'ImmRun', 'Encoded',
+           'Evaluation', 'Problem', 'Data', 'Grown', 'Fit', 'fit_clusters', 'check_number_of_rows', 'imm_run',
+           'grown_tree', 'fit_tree', 'is_indefinite', 'some_rows']
 
 # %% ../nbs/410_fit.ipynb #d7bb1985
 @dataclass(frozen=True)
@@ -581,58 +572,7 @@ def fit_tree(
         problem.release()
     return Fit(problem, settings, reference, tree, run, evaluation, of_rows, rows)
 
-# %% ../nbs/410_fit.ipynb #e51f1ee4
-class MemoryData:
-    "Rows in memory, with weights."
-
-    def __init__(
-        self,
-        X: NDArray,  # (n, d) rows, checked
-        weights: NDArray | None = None,  # (n,) their weights, not negative; 1 by default
-        distinct: bool = True,  # whether equal rows are one point
-    ):
-        self.X, self.n_rows = X, len(X)
-        self.weights = np.ones(len(X)) if weights is None else weights
-        self.has_weight = self.weights > 0
-        self.points, self.total = X[self.has_weight], self.weights[self.has_weight]
-        self.distinct: DistinctRows | None = None
-        if distinct:
-            self.distinct = distinct_rows(self.points + 0.0, self.total)
-            self.points, self.total = self.points[self.distinct.unique_index], self.distinct.weights
-
-    def why_fewer(self, k: int) -> str:
-        "Why there may be fewer than k clusters."
-        if len(self.points) < k:
-            return "Possibly due to duplicate points in X."
-        return (
-            "In feature space the others differ by no more than rounding. Rescale X, leave out "
-            "columns of large values that hardly vary, or use another kernel."
-        )
-
-    def labels(self, given: ArrayLike) -> tuple[NDArray, NDArray, int]:
-        "Labels of the rows that have a weight, labels of all rows, and how many clusters."
-        rows = check_labels(given, self.n_rows)
-        labels = rows[self.has_weight]
-        if rows.min() < 0:
-            check_used_labels(np.unique(rows))
-        k = check_used_labels(np.unique(labels))
-        return labels.astype(int), rows.astype(int), k
-
-    def problem(self, settings: Settings, rng: np.random.Generator) -> MemoryProblem:
-        "The points with the kernel that is asked for."
-        return MemoryProblem(self, settings, rng)
-
-    def to_rows(self, labels: NDArray, predict: Callable[[NDArray], NDArray]) -> NDArray:
-        "Labels of the points as labels of all rows; rows without weight are predicted."
-        labels = labels if self.distinct is None else labels[self.distinct.inverse]
-        if self.has_weight.all():
-            return labels
-        rows = np.empty(self.n_rows, dtype=int)
-        rows[self.has_weight] = labels
-        rows[~self.has_weight] = predict(self.X[~self.has_weight])
-        return rows
-
-# %% ../nbs/410_fit.ipynb #c6c47539
+# %% ../nbs/410_fit.ipynb #6ca7b3bf
 SOME = 300  # rows on which a kernel that is not known is looked at
 
 
@@ -657,227 +597,3 @@ def some_rows(
 ) -> NDArray:
     "At most 300 of n rows, always the same."
     return np.random.default_rng(0).choice(n, min(n, SOME), replace=False)
-
-
-def _refuse_asymmetric(K: NDArray, name: str) -> None:
-    "A kernel matrix must be symmetric, up to rounding."
-    off = np.abs(K - K.T).max()
-    if off > 1e-8 * np.abs(K).max():
-        raise ValueError(
-            f"{name} must be symmetric. Got entries that differ by {off:.3g} from their mirror "
-            "images. Use (K + K.T) / 2 if that is rounding."
-        )
-
-
-def _checked_matrix(K: NDArray, how: str) -> NDArray:
-    "A precomputed kernel matrix: square and symmetric."
-    if how not in ("auto", "dense"):
-        raise ValueError(
-            "The 'gram' parameter must be 'auto' or 'dense' for kernel='precomputed'. "
-            f"Got {how!r} instead."
-        )
-    if K.shape[0] != K.shape[1]:
-        raise ValueError(
-            f"Precomputed metric requires shape (n_queries, n_indexed). Got {K.shape}: with "
-            "kernel='precomputed', X must be the square matrix K(X, X)."
-        )
-    largest = np.abs(K).max()
-    if largest > np.finfo(float).max / (8 * len(K)):
-        raise ValueError(
-            f"A precomputed kernel matrix of {largest:.3g} is too large: sums of its entries "
-            "are not finite. Rescale X, or the matrix."
-        )
-    _refuse_asymmetric(K, "A precomputed kernel matrix")
-    return (K + K.T) / 2
-
-# %% ../nbs/410_fit.ipynb #98a83704
-KEPT_BYTES = 1e9  # of a kernel on the points that is kept after a fit
-
-
-class MemoryProblem:
-    "Distinct rows in memory with a kernel on them."
-
-    def __init__(
-        self,
-        data: MemoryData,  # the rows
-        settings: Settings,  # what is asked for
-        rng: np.random.Generator,  # chooses landmarks
-    ):
-        self.data, self.points, self.total = data, data.points, data.total
-        self.how, self.gamma, self.indefinite = settings.gram, None, False
-        self.columns: NDArray | None = None  # of a given matrix that are used
-        self._encoded: Encoded | None = None  # the columns as codes, once they are made
-        if isinstance(settings.kernel, str) and settings.kernel == "precomputed":
-            self._take_matrix()
-            return
-        kernel, gamma = settings.kernel, settings.gamma
-        if gamma == "scale" and isinstance(kernel, str) and kernel in ("gaussian", "laplace"):
-            gamma = scale_gamma(self.points, self.total)
-        self.kernel = as_kernel(kernel, gamma)
-        self.gamma = self.kernel.gamma
-        self.gram = as_gram(
-            self.kernel, self.points, self.how, rank=settings.rank, dtype=settings.dtype, rng=rng
-        )
-        self.features = self.gram.features if isinstance(self.gram, LowRankGram) else None
-        self.low, self.bins = self.points.min(0), check_bins(settings.bins, len(self.points))
-        if not self.kernel.semidefinite:
-            K = self.kernel(self.points[some_rows(len(self.points))])
-            _refuse_asymmetric(K, f"The {self.kernel.name} kernel")
-            self.indefinite = is_indefinite(K, self.kernel.name)
-
-    def _take_matrix(self) -> None:
-        "The rows are a kernel matrix."
-        K, used = _checked_matrix(self.data.X, self.how), self.data.has_weight
-        self.columns, self.gram = np.flatnonzero(used), DenseGram(K[np.ix_(used, used)])
-        some = some_rows(self.gram.n)
-        self.indefinite = is_indefinite(K[used][:, used][np.ix_(some, some)], "precomputed")
-
-    @cached_property
-    def gram(self) -> Gram:
-        "The kernel on the points, made again."
-        if self.features is None or self.kernel.name == "linear":
-            return as_gram(self.kernel, self.points, self.how)
-        return nystroem_gram(self.points, cast(partial, self.features))
-
-    def __getstate__(self) -> dict:  # the kernel on the points can be made again
-        return {k: v for k, v in self.__dict__.items() if k != "gram"}
-
-    def release(self) -> None:
-        "Forget what is not needed after a fit, or takes much room and can be made again."
-        self._encoded, self.data.X = None, np.empty((0, 0))
-        stored = getattr(self.gram, "Z", getattr(self.gram, "K", np.empty(0)))
-        if stored.nbytes > KEPT_BYTES:
-            del self.gram
-
-    def cluster(self, settings: Settings, rng: np.random.Generator) -> Clusters:
-        "Clusters of kernel k-means."
-        init = settings.init
-        if not isinstance(init, str):
-            init = self._start(np.asarray(init), settings.n_clusters)
-        clustering = kernel_kmeans(
-            self.gram,
-            settings.n_clusters,
-            init=init,
-            n_init=settings.n_init,
-            weights=self.total,
-            max_iter=settings.max_iter,
-            rng=rng,
-            verbose=settings.verbose,
-        )
-        cost = clustering.cost if self.indefinite else max(clustering.cost, 0.0)
-        return Clusters(
-            clustering.labels,
-            cost,
-            max(len(clustering.costs) - 1, 1),
-            clustering.converged,
-            means_of(self.gram, clustering, self.total, self.columns),
-            self.gamma,
-        )
-
-    def _start(self, labels: NDArray, k: int) -> NDArray:
-        "Labels of rows that were passed as `init`, as labels of points."
-        n, distinct = self.data.n_rows, self.data.distinct
-        whole = labels.shape == (n,) and labels.dtype.kind in "iu"
-        if not whole or not 0 <= labels.min() <= labels.max() < k:
-            raise ValueError(
-                f"The 'init' parameter of KernelKMeans must be {n} integer labels from 0 to "
-                f"{k - 1}, if it is an array. Got {labels.dtype} {labels.shape}."
-            )
-        labels = labels[self.data.has_weight]
-        return labels if distinct is None else labels[distinct.unique_index]
-
-    def relabel(self, labels: NDArray, numbers: NDArray) -> NDArray:
-        "Labels of the points by other numbers."
-        return numbers[labels]
-
-    def reference(self, labels: NDArray, k: int, given: bool) -> Reference:
-        "Clusters to be explained, from labels of the points or, if given, of rows with a weight."
-        if not given or self.data.distinct is None:
-            return Reference(self.gram, None, labels, self.total)
-        weights = self.data.weights[self.data.has_weight]
-        return Reference(self.gram, self.data.distinct.inverse, labels, weights)
-
-    def order(self, settings: Settings, surrogate: str, shift: NDArray, cost: float) -> int:
-        "The order of Taylor features: the least that leaves out at most the cost, if it is open."
-        if not isinstance(settings.order, str):
-            return settings.order
-        gamma = self.kernel.gamma if self.kernel.name == "gaussian" else None
-        if surrogate != "taylor" or gamma is None or cost <= 0:
-            return 5
-        return taylor_order(list((self.points - shift).T), gamma, cost, weights=self.total)
-
-    def cluster_means(self, reference: Reference) -> NDArray:
-        "Means of the coordinates over the clusters, (k, d)."
-        rows, label, weight = reference.items
-        return cluster_means(self.points, rows, label, in_units(weight)[0], reference.k)
-
-    def encode(self, extra: NDArray | None = None) -> Encoded:
-        "The columns as codes."
-        if extra is None and self._encoded is not None:
-            return self._encoded
-        weights = self.total if self.data.distinct is None else None  # of rows, not of points
-        columns = encode_columns(self.points, self.bins, extra, weights)
-        encoded = Encoded(columns, [column.codes for column in columns])
-        self._encoded = encoded if extra is None else self._encoded
-        return encoded
-
-    def label_store(self, encoded: Encoded, reference: Reference) -> LabelStore:
-        "Nodes for IMM."
-        rows, label, weight = reference.items
-        whole = len(rows) == len(self.points) and bool((np.diff(rows) == 1).all())
-        codes = encoded.codes if whole else [code[rows] for code in encoded.codes]
-        units, unit = in_units(weight)
-        make = SortedLabels if self.bins is None else BinnedLabels
-        return make(codes, label, units, reference.k, unit)
-
-    def cost_store(self, encoded: Encoded, reference: Reference, growth: str) -> NodeStore:
-        "Nodes for growth."
-        make = SortedCosts if self.bins is None else BinnedCosts
-        return make(encoded.codes, quantise(self.costs(reference, growth))[0], self.points)
-
-    def costs(self, reference: Reference, growth: str) -> NDArray:
-        "What each point costs in each cluster, with its weight: by distances, or by labels."
-        if growth == "labels":
-            return self.total[:, None] - reference.V
-        return reference.D if (self.total == 1).all() else reference.D * self.total[:, None]
-
-    def evaluate(self, tree: Tree, reference: Reference, growth: str | None) -> Evaluation:
-        "What a tree costs."
-        ends, m = tree.nodes_of(self.points), len(tree.left)
-        labels = tree.label[ends]
-        at = (
-            reference.node_mistakes(ends, m)
-            if growth == "labels"
-            else reference.node_distances(ends, m, self.total)
-        )
-        return Evaluation(kernel_cost(self.gram, labels, self.total), labels, at)
-
-    def to_rows(self, labels: NDArray, predict: Callable[[NDArray], NDArray]) -> NDArray:
-        "Labels of the points as labels of all rows."
-        return self.data.to_rows(labels, predict)
-
-    def certificate(self, fit: Fit, bound: str, rigorous: bool) -> Certificate:
-        "How good a fitted tree is."
-        points, labels, items = self.points, fit.evaluation.labels, fit.reference.items
-        verified, gram = None, self.gram
-        if rigorous and bound in BOUNDS:  # whatever is refused is refused before the long part
-            verified = verify(self.kernel, points, items, labels, bound)
-            gram = as_gram(self.kernel, points)  # the kernel itself, however it was stored
-        ordinary = certify(
-            gram,
-            points,
-            self.kernel,
-            items,
-            labels,
-            run=None if fit.imm is None else _certified_run(fit.imm, points),
-            grown=fit.settings.growth,
-            bound=bound,
-            indefinite=self.indefinite,
-        )
-        return ordinary if verified is None else rigorous_certificate(ordinary, verified)
-
-
-def _certified_run(imm: ImmRun, points: NDArray) -> Run:
-    "A run of Kernel IMM as a certificate reads it."
-    made = imm.surrogate
-    return Run(made.name, made.order, made.shift, imm.steps, imm.tree.predict(points), imm.binned)

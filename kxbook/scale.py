@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from .columns import sampled  # noqa: F401
-from .partitioned import TOLERANCE, Features, connect, features_of, survey  # noqa: F401
-from .partitioned import DaskTable as DaskPieces  # noqa: F401
-from .partitioned import PartitionedTable as Pieces  # noqa: F401
-from .partitioned import as_partitioned as as_pieces  # noqa: F401
+from .partitioned import TOLERANCE, Features, features_of, survey  # noqa: F401
 from .partitioned import encode_partitions as code_pieces  # noqa: F401
-from .partitioned import partition_array as in_pieces  # noqa: F401
-from .partitioned import partition_parquet as parquet_pieces  # noqa: F401
 from .partitioned import partitioned_lloyd as lloyd_pieces  # noqa: F401
+from .tables import DaskTable as DaskPieces  # noqa: F401
+from .tables import PartitionedTable as Pieces  # noqa: F401
+from .tables import as_partitioned as as_pieces  # noqa: F401
+from .tables import connect  # noqa: F401
+from .tables import partition_array as in_pieces  # noqa: F401
+from .tables import partition_parquet as parquet_pieces  # noqa: F401
 
 
 def fit_clusters(

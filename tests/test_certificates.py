@@ -38,9 +38,9 @@ from kxbook.kernel import (
     quadratic,
 )
 from kxbook.kkmeans import best_partition
-from kxbook.partitioned import partition_array
 from kxbook.price import kernel_cost, relaxed_bound, spectral_bound
 from kxbook.rigorous import at_least, at_most, verify
+from kxbook.tables import partition_array
 
 CERTIFICATES = int(os.environ.get("CERTIFICATES", 400))
 

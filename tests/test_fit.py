@@ -11,11 +11,13 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
-from kxbook.fit import MemoryData, Settings, fit_clusters, fit_tree
+from kxbook.fit import Settings, fit_clusters, fit_tree
 from kxbook.gram import StreamedGram
 from kxbook.kernel import Kernel
-from kxbook.partitioned import PartitionedData, partition_array
+from kxbook.memory import MemoryData
+from kxbook.partitioned import PartitionedData
 from kxbook.report import explain_table, report_html
+from kxbook.tables import partition_array
 
 TREES = {
     "IMM": IMM(3, random_state=0),
@@ -165,7 +167,7 @@ def test_a_pickle_leaves_out_what_can_be_made_again():
 
 
 def test_a_large_kernel_is_not_kept(monkeypatch):
-    monkeypatch.setattr("kxbook.fit.KEPT_BYTES", 1000)
+    monkeypatch.setattr("kxbook.memory.KEPT_BYTES", 1000)
     X, y, _ = table()
     model = KernelExKMC(random_state=0).fit(X, reference_labels=y)
     assert "gram" not in vars(model.result_.problem)

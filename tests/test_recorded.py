@@ -20,7 +20,7 @@ from sklearn.datasets import make_blobs
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
 from kxbook.data import load_iris
 from kxbook.kernel import distance, epsilon
-from kxbook.partitioned import partition_array
+from kxbook.tables import partition_array
 
 RECORD = Path(__file__).parent / "fits.json"
 SURROGATES = {

@@ -14,7 +14,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
-from kxbook.partitioned import (
+from kxbook.tables import (
     PartitionedTable,
     as_partitioned,
     connect,

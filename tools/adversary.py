@@ -34,8 +34,8 @@ from kxbook.kernel import (
     quadratic,
 )
 from kxbook.kkmeans import partitions
-from kxbook.partitioned import partition_array
 from kxbook.surrogate import SURROGATES
+from kxbook.tables import partition_array
 
 STEPS = 12  # changes of each problem
 LONG = np.longdouble
