@@ -142,7 +142,7 @@ REASONS = {  # of a module: in which line, what was changed, and why nothing can
         ),
         ("(reach or 1.0)", "1.0 -> 0.0", "a column of one value has no gaps"),
         (
-            "found = 2**62, -1.0, (m, m, -1, 0.0, False)",
+            "interval = 2**62, -1.0, (m, m, -1, 0.0, False)",
             "False -> True",
             "where no threshold was found, nobody asks on which side",
         ),
