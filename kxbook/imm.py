@@ -40,8 +40,8 @@ from .surrogate import axis_features, choose_surrogate
 from .tree import Tree, TreeBuilder
 
 # %% auto #0
-__all__ = ['FEATURE_BYTES', 'imm_from', 'Threshold', 'AxisFeatures', 'Step', 'ImmTree', 'imm', 'Surrogate', 'surrogate_imm',
-           'kernel_imm', 'cluster_means', 'axis_shifts']
+__all__ = ['FEATURE_BYTES', 'Threshold', 'AxisFeatures', 'Step', 'ImmTree', 'imm', 'Surrogate', 'surrogate_imm', 'kernel_imm',
+           'cluster_means', 'axis_shifts']
 
 # %% ../nbs/250_imm.ipynb #dacdb82e
 @compiled
@@ -376,5 +376,5 @@ def axis_shifts(
         )
     return np.broadcast_to(shift, low.shape)
 
-
+# %% ../nbs/250_imm.ipynb #4c8eb145
 imm_from = imm  # the name of version 0.1

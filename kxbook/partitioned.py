@@ -72,12 +72,12 @@ if TYPE_CHECKING:  # Dask need not be installed
 _State: TypeAlias = list  # something for every partition, wherever the partition is
 
 # %% auto #0
-__all__ = ['TOLERANCE', 'Survey', 'survey', 'Features', 'LloydResult', 'partitioned_lloyd', 'features_of', 'encode_partitions',
-           'Condition', 'Way', 'CountedPartitions', 'CostedPartitions', 'PartitionedData', 'PartitionedReference',
-           'PartitionedProblem']
+__all__ = ['TOLERANCE', 'ColumnSummary', 'survey', 'Features', 'LloydResult', 'partitioned_lloyd', 'features_of',
+           'encode_partitions', 'Condition', 'Way', 'CountedPartitions', 'CostedPartitions', 'PartitionedData',
+           'PartitionedReference', 'PartitionedProblem']
 
 # %% ../nbs/440_partitioned.ipynb #0a409c75
-class Survey(NamedTuple):
+class ColumnSummary(NamedTuple):
     "What a first pass tells about the columns."
 
     mean: NDArray  # (d,) means
@@ -114,7 +114,7 @@ def survey(
     table: PartitionedTable,  # the rows
     kernel_name: str = "",  # a kernel that needs values >= 0, if any
     weights: _State | None = None,  # of the rows; 1 by default
-) -> Survey:
+) -> ColumnSummary:
     "Mean, least and most of each column, and the variance of all values; NaN is refused."
     centre = table.take(np.array([0]))[0]
     centre = np.where(np.isfinite(centre), centre, 0.0)
@@ -138,7 +138,7 @@ def survey(
         sums, squares, total = (sum(part[i] for part in parts) for i in (3, 4, 5))
         mean, square, shift = sums / total, squares / total, centre - centre.mean()
         variance = (square + 2 * shift * mean + shift**2).mean() - (shift + mean).mean() ** 2
-    return Survey(centre + mean, low, high, float(variance))
+    return ColumnSummary(centre + mean, low, high, float(variance))
 
 
 def _also(weights: _State | None) -> tuple:

@@ -36,9 +36,8 @@ from .tree import Tree, TreeBuilder
 
 # %% auto #0
 __all__ = ['EXACT_FOR', 'EXACT_WORK', 'MAX_EXACT_POINTS', 'WORK_LIMIT', 'LEAF_LIMITS', 'SAMPLE_SIZE', 'DEPTH_PENALTY', 'DRAWS',
-           'MANY', 'MUCH', 'BUSHY', 'FEW', 'TOLL', 'Mover', 'spread', 'spread_tree', 'pull_back', 'CutOptimizer',
-           'centre_scatter', 'scatter_tree', 'random_cuts', 'centre_features', 'preimage_tree', 'nearest_tree',
-           'Search', 'starts', 'best_found', 'search_tree', 'KernelTree']
+           'CutOptimizer', 'centre_scatter', 'scatter_tree', 'random_cuts', 'centre_features', 'preimage_tree',
+           'nearest_tree', 'Search', 'starts', 'best_found', 'search_tree', 'KernelTree']
 
 # %% ../nbs/460_search.ipynb #dbb2740c
 def _distances(gram: Gram, labels: NDArray, total: NDArray, k: int, old: NDArray | None) -> NDArray:

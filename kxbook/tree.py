@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 # %% auto #0
-__all__ = ['LEAF', 'shown', 'Cut', 'Tree', 'build_tree', 'TreeBuilder', 'regions', 'escape_invisible', 'shortest_digits',
-           'tree_text', 'path_conditions', 'Rule', 'leaf_rules', 'cluster_rules', 'tree_dot', 'tree_html']
+__all__ = ['LEAF', 'Cut', 'Tree', 'build_tree', 'TreeBuilder', 'regions', 'escape_invisible', 'shortest_digits', 'tree_text',
+           'path_conditions', 'Rule', 'leaf_rules', 'cluster_rules', 'tree_dot', 'tree_html']
 
 # %% ../nbs/210_tree.ipynb #5f53d267
 @dataclass(frozen=True)
