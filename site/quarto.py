@@ -34,7 +34,7 @@ TAGS = {  # cell options that change what is shown
 }  # fmt: skip
 SWITCH = {"true", "false"}
 OPTIONS = {  # options of a code cell and the values they may have; None: any
-    "export": {""}, "hide": {""}, "slow": {""}, "eval": SWITCH, "echo": SWITCH, "output": SWITCH, "include": SWITCH, "code-fold": SWITCH,
+    "export": {""}, "exporti": {""}, "hide": {""}, "slow": {""}, "eval": SWITCH, "echo": SWITCH, "output": SWITCH, "include": SWITCH, "code-fold": SWITCH,
     "default_exp": None, "label": None, "fig-cap": None, "fig-alt": None,
 }  # fmt: skip
 REFUSED_LINES = {  # what one of the two renderers would understand and the other would not
