@@ -243,16 +243,16 @@ class _Sorted(_Memory):
     ) -> tuple[tuple, tuple]:
         rows, orders = state
         own = self._sides(rows, axis, first, last, goes_in)
-        side = np.empty(len(self.codes[0]), dtype=np.int8)
-        side[rows] = own
+        inside, lost = np.zeros((2, len(self.codes[0])), dtype=bool)
+        inside[rows], lost[rows] = own == 1, own == 3
 
         def parted(order: NDArray) -> tuple[NDArray, NDArray]:
-            where = side[order]
-            return order[where == 1], order[where == 2]
+            here = inside[order]
+            return order[here], order[~here if goes_in is None else ~(here | lost[order])]
 
         parts = map_axes(parted, orders, len(rows))
-        inside, outside = [part[0] for part in parts], [part[1] for part in parts]
-        return (rows[own == 1], inside), (rows[own == 2], outside)
+        within, beside = [part[0] for part in parts], [part[1] for part in parts]
+        return (rows[own == 1], within), (rows[own == 2], beside)
 
 
 class _Binned(_Memory):
