@@ -37,7 +37,7 @@ def sweep_spec(
     G: NDArray,  # (m, k) cost of each distinct value in each cluster
     threshold: bool = False,  # only intervals from the first value on
 ) -> tuple[int, int, int]:
-    "The same as `brute_cut` in one pass: the specification of `sweep`."
+    "What `brute_cut` finds, in one pass: the specification of `sweep`."
     totals, k = G.sum(0), G.shape[1]
     e, start, best = np.zeros((k, k), G.dtype), np.zeros((k, k), int), (2**62, -1, -1)
     for i in range(len(G) - 1):

@@ -869,6 +869,7 @@ def test_a_terminal_that_lacks_a_character(tmp_path):
         ("<&- >&- 2>&-", "explain a.csv -k 2 --rules r.txt", 0, ""),
     ],
 )
+@pytest.mark.slow
 def test_closed_streams(tmp_path, closed, words, code, said):
     write(tmp_path / "a.csv", ["a"], [[1], [2], [9]])
     done = subprocess.run(

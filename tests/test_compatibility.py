@@ -309,6 +309,7 @@ def test_fitted_models_can_be_copied(name, way, expected, tmp_path):
         )  # a copy can be fitted again
 
 
+@pytest.mark.slow
 def test_models_are_read_by_another_process(expected, tmp_path):
     X, models = expected
     joblib.dump(([model for model, _ in models.values()], X), tmp_path / "models.joblib")
@@ -481,6 +482,7 @@ def test_one_model_predicts_in_many_threads(expected):
             ), name
 
 
+@pytest.mark.slow
 def test_in_processes(alone):
     assert (
         joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(told)(*task) for task in TASKS)

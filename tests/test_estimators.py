@@ -34,8 +34,11 @@ from kxbook.kkmeans import lloyd, random_start
 X = np.random.default_rng(0).uniform(size=(40, 3))
 
 
-USUAL = [KernelKMeans(), IMM(), KernelIMM(), KernelExKMC(), KernelExpand(), KernelTree()]
-OTHER = [
+USUAL = [KernelKMeans(), IMM(), KernelExKMC()]
+OTHER = [  # the others share the road of these, and take longer
+    KernelIMM(),
+    KernelExpand(),
+    KernelTree(),
     KernelKMeans(3, kernel="linear", max_iter=50),
     IMM(3, candidates="midpoints", bins=16),
     KernelIMM(3, kernel="laplace", gram="streamed"),

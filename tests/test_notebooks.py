@@ -63,6 +63,7 @@ def test_cells_not_to_be_run_are_not(run):
 
 
 @pytest.mark.parametrize("cell", ["import os; os._exit(0)", "nbdev_export()\n1 / 0"])
+@pytest.mark.slow
 def test_a_notebook_that_stops_early_or_passes_over_cells_fails(run, cell):
     code, text = run("x = 1", cell)
     assert code == 1 and "07_broken.ipynb" in text

@@ -147,6 +147,7 @@ print(imm.__file__, KernelExKMC(2, max_leaves=4, random_state=0).fit(X).n_leaves
 """
 
 
+@pytest.mark.slow
 def test_import_and_fit_where_nothing_can_be_written(tmp_path):
     "Not even by root: a file stands where each folder would be."
     shutil.copytree(

@@ -343,6 +343,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.slow
 def test_price_upper_is_above_the_price_of_explainability():
     tight = 0
     for seed in range(200):

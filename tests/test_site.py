@@ -189,6 +189,7 @@ def environment():
     os.environ.update(before)
 
 
+@pytest.mark.slow
 def test_a_book_is_built_and_a_bad_one_does_not_replace_it(book, tmp_path):
     text = (book().parent / "nbs" / "1_one.html").read_text()
     assert "out out" in text and 'id="lem-a"' in text and "Lemma 1.1" in text and "Knuth" in text
