@@ -72,7 +72,9 @@ class _Estimator(BaseEstimator):
         seed = check_random_state(self.random_state).randint(2**31)
         return Settings(**given, growth=self._growth, seed=seed)
 
-    def _data(self, X: Any, sample_weight: ArrayLike | None, distinct: bool = True) -> Data:
+    def _data(
+        self, X: Any, sample_weight: ArrayLike | None, distinct: bool = True, matrix: bool = False
+    ) -> Data:
         "The rows and their weights; the columns are remembered."
         if is_partitioned(X):
             data = PartitionedData(X, sample_weight)
@@ -81,7 +83,7 @@ class _Estimator(BaseEstimator):
         X = validate_data(self, X, dtype=np.float64)
         weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         check_weight_sum(weights)
-        return MemoryData(X, weights, distinct)
+        return MemoryData(X, weights, distinct and not matrix, matrix)
 
     def _remember(self, table: PartitionedTable) -> None:
         "Number and names of the columns of a table in partitions."
@@ -294,7 +296,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             The fitted estimator.
         """
         precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        data = self._data(X, sample_weight, distinct=not precomputed)
+        data = self._data(X, sample_weight, matrix=precomputed)
         clusters = fit_clusters(data, self._settings())
         self.labels_, self.inertia_, self.n_iter_ = clusters.rows, clusters.cost, clusters.n_iter
         self.gamma_, self._means = clusters.gamma, clusters.means

@@ -41,10 +41,10 @@ from .surrogate import choose_surrogate
 from .tree import Tree
 
 # %% auto #0
-__all__ = ['SOME', 'Settings', 'DistinctRows', 'distinct_rows', 'check_weight_sum', 'check_used_labels', 'check_labels',
-           'ClusterMeans', 'means_of', 'Clusters', 'Items', 'Reference', 'importances', 'ImmRun', 'Encoded',
-           'Evaluation', 'Problem', 'Data', 'Grown', 'Fit', 'fit_clusters', 'check_number_of_rows', 'imm_run',
-           'grown_tree', 'fit_tree', 'is_indefinite', 'some_rows']
+__all__ = ['WEIGHT_SUMS', 'SOME', 'Settings', 'DistinctRows', 'distinct_rows', 'check_weight_sum', 'check_used_labels',
+           'check_labels', 'ClusterMeans', 'means_of', 'Clusters', 'Items', 'Reference', 'importances', 'ImmRun',
+           'Encoded', 'Evaluation', 'Problem', 'Data', 'Grown', 'Fit', 'fit_clusters', 'check_number_of_rows',
+           'imm_run', 'grown_tree', 'fit_tree', 'is_indefinite', 'some_rows']
 
 # %% ../nbs/410_fit.ipynb #d7bb1985
 @dataclass(frozen=True)
@@ -113,6 +113,9 @@ def distinct_rows(
     return DistinctRows(order[new], np.bincount(inverse, weights), inverse)
 
 # %% ../nbs/410_fit.ipynb #a74c5b33
+WEIGHT_SUMS = 1e-150, 1e150  # their squares are still numbers
+
+
 def check_weight_sum(
     weights: NDArray,  # weights that are finite and not negative
     total: float | None = None,  # their sum, if it is known
@@ -122,11 +125,11 @@ def check_weight_sum(
         raise ValueError("Sample weights must contain at least one non-zero number.")
     with np.errstate(over="ignore"):
         total = weights.sum() if total is None else total
-    if not np.finfo(float).tiny <= total < np.inf:
+    if not WEIGHT_SUMS[0] <= total <= WEIGHT_SUMS[1]:
         raise ValueError(
-            f"Sample weights must have a sum from {np.finfo(float).tiny:.3g} to "
-            f"{np.finfo(float).max:.3g}. Got weights up to {weights.max():.3g}, with the sum "
-            f"{total:.3g}. Divide them by the largest."
+            f"Sample weights must have a sum from {WEIGHT_SUMS[0]:.3g} to {WEIGHT_SUMS[1]:.3g}. Got "
+            f"weights up to {weights.max():.3g}, with the sum {total:.3g}. Divide them by the "
+            "largest."
         )
 
 
@@ -271,8 +274,11 @@ class Reference:
         inverse: NDArray | None,  # (n,) which point each row is; None: row i is point i
         labels: NDArray,  # (n,) cluster of each row
         weights: NDArray | None = None,  # (n,) weights of the rows; 1 by default
+        source: Any = None,  # who keeps the kernel, as its `gram`, if not this object
     ):
-        self.gram, self.k = gram, int(labels.max()) + 1
+        self._gram = gram if source is None else None
+        self._source: Any = source
+        self.k = int(labels.max()) + 1
         weights = np.ones(len(labels)) if weights is None else weights
         if inverse is None:  # every row is a point of its own
             self.items = Items(np.arange(gram.n), labels, weights)
@@ -281,8 +287,13 @@ class Reference:
             rows, label = divmod(pairs, self.k)
             self.items = Items(rows, label, np.bincount(which, weights))
 
-    def __getstate__(self) -> dict:  # the kernel and what follows from it can be made again
-        return {k: v for k, v in self.__dict__.items() if k not in ("D", "V", "gram")}
+    @property
+    def gram(self) -> Gram:
+        "The kernel on the points."
+        return self._source.gram if self._gram is None else self._gram
+
+    def __getstate__(self) -> dict:  # what follows from the kernel can be made again
+        return {k: v for k, v in self.__dict__.items() if k not in ("D", "V")}
 
     @cached_property
     def V(self) -> NDArray:
@@ -418,7 +429,7 @@ class Problem(Protocol):
     def to_rows(self, labels: Any, predict: Callable[[NDArray], NDArray]) -> Any:
         "Labels of the points as labels of all rows; rows without weight are predicted."
 
-    def release(self) -> None:
+    def release(self, reference: Any) -> None:
         "Forget what is not needed after a fit."
 
     def certificate(self, fit: Fit, bound: str, rigorous: bool) -> Certificate:
@@ -569,7 +580,7 @@ def fit_tree(
         tree, run = build(problem, settings, reference)
         evaluation = problem.evaluate(tree, reference, settings.growth)
         of_rows = problem.to_rows(evaluation.labels, tree.predict)
-        problem.release()
+        problem.release(reference)
     return Fit(problem, settings, reference, tree, run, evaluation, of_rows, rows)
 
 # %% ../nbs/410_fit.ipynb #6ca7b3bf

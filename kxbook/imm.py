@@ -199,8 +199,7 @@ def imm(
         node, here, state = todo.pop(0)
         weights, best = store.cluster_weights(state), None
         if len(here) > 1:
-            size = int(weights.sum())
-            best = _best_threshold(store, state, columns, features, here, midpoints, size)
+            best = _best_threshold(store, state, columns, features, here, midpoints)
         if best is None:
             builder.labels[node] = _only_centre(here, weights, quiet)
             continue
@@ -226,7 +225,6 @@ def _best_threshold(
     features: Callable[[int], AxisFeatures],
     here: NDArray,
     midpoints: bool,
-    size: int,
 ) -> tuple[int, Threshold] | None:
     "The axis and threshold with the fewest mistakes; None if the centres coincide."
 
@@ -239,7 +237,7 @@ def _best_threshold(
         return Threshold(int(mistakes), margin, int(a), int(b), int(j), float(theta), bool(flip))
 
     chosen: tuple[int, Threshold] | None = None
-    for axis, threshold in enumerate(map_axes(best, range(len(columns)), size)):
+    for axis, threshold in enumerate(map_axes(best, range(len(columns)), store.n_items(state))):
         if threshold.feature < 0:
             continue
         least, wide = (np.inf, 0.0) if chosen is None else chosen[1][:2]
@@ -328,11 +326,12 @@ def kernel_imm(
     X, name = check_points(X), choose_surrogate(kernel, surrogate)
     rows, label, weight, k = _items(np.asarray(counts))
     count, unit = in_units(weight)
-    centres = cluster_means(X, rows, label, count, k) if name == "coordinate" else None
+    mass = count if unit == 1 else weight
+    centres = cluster_means(X, rows, label, mass, k) if name == "coordinate" else None
     columns = encode_columns(X, bins, centres)
     whole = len(rows) == len(X) and bool((np.diff(rows) == 1).all())
     codes = [c.codes if whole else c.codes[rows] for c in columns]
-    store = (SortedLabels if bins is None else BinnedLabels)(codes, label, count, k, unit)
+    store = (SortedLabels if bins is None else BinnedLabels)(codes, label, count, k, unit, mass)
     features = Surrogate(kernel, name, order, axis_shifts(X, shift))
     midpoints = candidates == "midpoints"
     return surrogate_imm(store, columns, features, centres, midpoints=midpoints, quiet=quiet)
@@ -351,7 +350,7 @@ def cluster_means(
     X: NDArray,  # (n, d) points
     rows: NDArray,  # (p,) point of each item
     label: NDArray,  # (p,) its cluster
-    count: NDArray,  # (p,) its weight, in units
+    count: NDArray,  # (p,) its weight
     k: int,  # number of clusters
 ) -> NDArray:
     "The means of the clusters, (k, d), in twice the precision."

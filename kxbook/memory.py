@@ -62,11 +62,13 @@ class MemoryData:
         X: NDArray,  # (n, d) rows, checked
         weights: NDArray | None = None,  # (n,) their weights, not negative; 1 by default
         distinct: bool = True,  # whether equal rows are one point
+        matrix: bool = False,  # whether X is a kernel matrix, not rows
     ):
         self.X, self.n_rows = X, len(X)
         self.weights = np.ones(len(X)) if weights is None else weights
         self.has_weight = self.weights > 0
-        self.points, self.total = X[self.has_weight], self.weights[self.has_weight]
+        rows = X[:, :0] if matrix else X  # the points of a matrix are not known
+        self.points, self.total = rows[self.has_weight], self.weights[self.has_weight]
         self.distinct: DistinctRows | None = None
         if distinct:
             self.distinct = distinct_rows(self.points + 0.0, self.total)
@@ -174,9 +176,10 @@ class MemoryProblem:
     def _take_matrix(self) -> None:
         "The rows are a kernel matrix."
         K, used = _checked_matrix(self.data.X, self.how), self.data.has_weight
-        self.columns, self.gram = np.flatnonzero(used), DenseGram(K[np.ix_(used, used)])
-        some = some_rows(self.gram.n)
-        self.indefinite = is_indefinite(K[used][:, used][np.ix_(some, some)], "precomputed")
+        K = K if used.all() else K[np.ix_(used, used)]
+        self.columns, self.gram = np.flatnonzero(used), DenseGram(K)
+        some = some_rows(len(K))
+        self.indefinite = is_indefinite(K[np.ix_(some, some)], "precomputed")
 
     @cached_property
     def gram(self) -> Gram:
@@ -188,8 +191,10 @@ class MemoryProblem:
     def __getstate__(self) -> dict:  # the kernel on the points can be made again
         return {k: v for k, v in self.__dict__.items() if k != "gram"}
 
-    def release(self) -> None:
+    def release(self, reference: Reference) -> None:
         "Forget what is not needed after a fit, or takes much room and can be made again."
+        for name in {"D", "V"} & set(vars(reference)):
+            delattr(reference, name)
         self._encoded, self.data.X = None, np.empty((0, 0))
         stored = getattr(self.gram, "Z", getattr(self.gram, "K", np.empty(0)))
         if stored.nbytes > KEPT_BYTES:
@@ -239,9 +244,9 @@ class MemoryProblem:
     def reference(self, labels: NDArray, k: int, given: bool) -> Reference:
         "Clusters to be explained, from labels of the points or, if given, of rows with a weight."
         if not given or self.data.distinct is None:
-            return Reference(self.gram, None, labels, self.total)
+            return Reference(self.gram, None, labels, self.total, self)
         weights = self.data.weights[self.data.has_weight]
-        return Reference(self.gram, self.data.distinct.inverse, labels, weights)
+        return Reference(self.gram, self.data.distinct.inverse, labels, weights, self)
 
     def order(self, settings: Settings, surrogate: str, shift: NDArray, cost: float) -> int:
         "The order of Taylor features: the least that leaves out at most the cost, if it is open."
@@ -255,7 +260,9 @@ class MemoryProblem:
     def cluster_means(self, reference: Reference) -> NDArray:
         "Means of the coordinates over the clusters, (k, d)."
         rows, label, weight = reference.items
-        return cluster_means(self.points, rows, label, in_units(weight)[0], reference.k)
+        units, unit = in_units(weight)
+        mass = units if unit == 1 else weight
+        return cluster_means(self.points, rows, label, mass, reference.k)
 
     def encode(self, extra: NDArray | None = None) -> Encoded:
         "The columns as codes."
@@ -274,7 +281,7 @@ class MemoryProblem:
         codes = encoded.codes if whole else [code[rows] for code in encoded.codes]
         units, unit = in_units(weight)
         make = SortedLabels if self.bins is None else BinnedLabels
-        return make(codes, label, units, reference.k, unit)
+        return make(codes, label, units, reference.k, unit, units if unit == 1 else weight)
 
     def cost_store(self, encoded: Encoded, reference: Reference, growth: str) -> NodeStore:
         "Nodes for growth."

@@ -5,6 +5,7 @@
 # %% ../nbs/240_nodes.ipynb #66902fc7
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -29,7 +30,7 @@ class CostTable(NamedTuple):
 class LeafCosts(NamedTuple):
     "What a node costs as a leaf."
 
-    size: int  # number of points
+    size: int  # number of points, or of units of their weight
     costs: NDArray  # (k,) cost of each label, summed over its points, int64
 
 
@@ -79,6 +80,9 @@ class LabelStore(Protocol):
 
     def cluster_weights(self, state: Any) -> NDArray:
         "How many units of each cluster are in a node, (k,)."
+
+    def n_items(self, state: Any) -> int:
+        "About how many points are in a node."
 
     def item_rows(self, state: Any) -> NDArray | None:
         "The numbers of the points in a node; None where that would be too many."
@@ -148,7 +152,7 @@ def compensated_sums(
     Phi: NDArray,  # (r, m) features on the codes of a column
     code: NDArray,  # (p,) code of each item
     label: NDArray,  # (p,) its cluster
-    count: NDArray,  # (p,) its units of weight
+    count: NDArray,  # (p,) its weight
     k: int,  # number of clusters
 ) -> NDArray:
     "Sums over each cluster of features given on codes, (k, r), in twice the precision."
@@ -189,7 +193,8 @@ def in_units(
     "The weights as whole numbers of units, int64, and what one unit is worth."
     whole = bool((weights == np.rint(weights)).all())
     unit = weight_unit(float(weights.max()), len(weights), whole)
-    return np.rint(weights / unit).astype(np.int64), unit
+    units = np.maximum(np.rint(weights / unit), weights > 0)  # no weight is lost altogether
+    return units.astype(np.int64), unit
 
 # %% ../nbs/240_nodes.ipynb #36a4e390
 def _divided(codes: NDArray, first: int, last: int, follows: NDArray | None) -> NDArray:
@@ -355,14 +360,20 @@ class _Labelled(_Memory):
         count: NDArray,  # (p,) weight of each item, in units, int64
         k: int,  # number of clusters
         unit: float = 1.0,  # weight of one unit
+        weights: NDArray | None = None,  # (p,) weights of the items, if they are not whole
     ):
         super().__init__(codes)
         self.label, self.count, self.k, self.unit = label, count, k, unit
-        self.sizes = np.bincount(label, count, k)
+        self.mass = count if weights is None else weights
+        self.sizes = np.bincount(label, self.mass, k)
 
     def cluster_weights(self, state: tuple) -> NDArray:
         "How many units of each cluster are in a node."
         return np.bincount(self.label[state[0]], self.count[state[0]], self.k)
+
+    def n_items(self, state: tuple) -> int:
+        "How many items are in a node."
+        return len(state[0])
 
     def item_rows(self, state: tuple) -> NDArray | None:
         "The items in a node, unless they are many."
@@ -370,7 +381,7 @@ class _Labelled(_Memory):
 
     def feature_means(self, axis: int, Phi: NDArray) -> NDArray:
         "Means over each cluster of features given on codes, summed in twice the precision."
-        sums = compensated_sums(Phi, self.codes[axis], self.label, self.count, self.k)
+        sums = compensated_sums(Phi, self.codes[axis], self.label, self.mass, self.k)
         return sums / self.sizes[:, None]
 
     def label_items(self, state: tuple, axis: int) -> LabelItems:
@@ -390,13 +401,19 @@ class SortedLabels(_Labelled, _Sorted):
 class BinnedLabels(_Labelled, _Binned):
     "Nodes for IMM in bins: counts for every axis, code and cluster."
 
+    @cached_property
+    def bins(self) -> list[int]:
+        "Number of codes on each axis."
+        return [int(codes.max()) + 1 for codes in self.codes]
+
     def tables(self, rows: NDArray) -> list[NDArray]:
         "Units of each code and cluster, for every axis."
 
-        def counted(codes: NDArray) -> NDArray:
-            return count_bins(rows, codes, self.label, self.count, int(codes.max()) + 1, self.k)
+        def counted(axis: int) -> NDArray:
+            codes = self.codes[axis]
+            return count_bins(rows, codes, self.label, self.count, self.bins[axis], self.k)
 
-        return map_axes(counted, self.codes, len(rows))
+        return map_axes(counted, range(self.n_axes), len(rows))
 
     def label_items(self, state: tuple, axis: int) -> LabelItems:
         "Codes and clusters that occur in a node."

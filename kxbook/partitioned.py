@@ -72,9 +72,9 @@ if TYPE_CHECKING:  # Dask need not be installed
 _State: TypeAlias = list  # something for every partition, wherever the partition is
 
 # %% auto #0
-__all__ = ['TOLERANCE', 'ColumnSummary', 'survey', 'Features', 'LloydResult', 'partitioned_lloyd', 'features_of',
-           'encode_partitions', 'Condition', 'Way', 'CountedPartitions', 'CostedPartitions', 'PartitionedData',
-           'PartitionedReference', 'PartitionedProblem']
+__all__ = ['TOLERANCE', 'ColumnSummary', 'survey', 'refuse_missing', 'Features', 'LloydResult', 'partitioned_lloyd',
+           'features_of', 'encode_partitions', 'Condition', 'Way', 'CountedPartitions', 'CostedPartitions',
+           'PartitionedData', 'PartitionedReference', 'PartitionedProblem']
 
 # %% ../nbs/440_partitioned.ipynb #0a409c75
 class ColumnSummary(NamedTuple):
@@ -101,9 +101,7 @@ class ColumnSummary(NamedTuple):
 def _survey(x: NDArray, w: NDArray | None = None, *, centre: NDArray) -> tuple:
     "First bad row and column of a partition, or -1; least, most and sums; of squares; weight."
     x = np.asarray(x, dtype=float)
-    bad = np.argwhere(~np.isfinite(x))
-    away = np.where(np.isfinite(x), x, 0.0) - centre
-    where = tuple(int(i) for i in bad[0]) if len(bad) else (-1, -1)
+    where, away = _first_bad(x), np.where(np.isfinite(x), x, 0.0) - centre
     with np.errstate(over="ignore", under="ignore"):  # whoever needs the variance looks at it
         if w is None:
             return where, x.min(0), x.max(0), away.sum(0), (away**2).sum(0), len(x)
@@ -119,14 +117,7 @@ def survey(
     centre = table.take(np.array([0]))[0]
     centre = np.where(np.isfinite(centre), centre, 0.0)
     parts = table.gather(partial(_survey, centre=centre), table.X, *_also(weights))
-    starts = np.cumsum([0, *table.sizes])
-    for i, ((row, column), *_) in enumerate(parts):
-        if row >= 0:
-            name = column if table.names is None else repr(table.names[column])
-            raise ValueError(
-                f"Input X contains NaN or infinity: row {starts[i] + row}, column {name} "
-                f"(partition {i}). Fill or drop missing values first."
-            )
+    refuse_missing(table, [part[0] for part in parts])
     low = np.min([part[1] for part in parts], axis=0)
     high = np.max([part[2] for part in parts], axis=0)
     if kernel_name and low.min() < 0:
@@ -139,6 +130,29 @@ def survey(
         mean, square, shift = sums / total, squares / total, centre - centre.mean()
         variance = (square + 2 * shift * mean + shift**2).mean() - (shift + mean).mean() ** 2
     return ColumnSummary(centre + mean, low, high, float(variance))
+
+
+def refuse_missing(
+    table: PartitionedTable,  # the rows
+    places: list[tuple[int, int]]
+    | None = None,  # first bad row and column of each partition, or -1
+) -> None:
+    "Refuse values that are missing or infinite, and say where they are."
+    places = table.gather(_first_bad, table.X) if places is None else places
+    starts = np.cumsum([0, *table.sizes])
+    for i, (row, column) in enumerate(places):
+        if row >= 0:
+            name = column if table.names is None else repr(table.names[column])
+            raise ValueError(
+                f"Input X contains NaN or infinity: row {starts[i] + row}, column {name} "
+                f"(partition {i}). Fill or drop missing values first."
+            )
+
+
+def _first_bad(x: NDArray) -> tuple[int, int]:
+    "Row and column of the first value that is not finite, or -1."
+    bad = np.argwhere(~np.isfinite(np.asarray(x, dtype=float)))
+    return (int(bad[0][0]), int(bad[0][1])) if len(bad) else (-1, -1)
 
 
 def _also(weights: _State | None) -> tuple:
@@ -168,10 +182,11 @@ def _lloyd_pass(z: NDArray, w: NDArray | None = None, *, means: NDArray) -> tupl
     D, rows = _to_means(z, means), np.arange(len(z))
     near = D.argmin(1)
     V = np.zeros(D.shape, dtype=z.dtype)
-    V[rows, near] = 1 if w is None else w
+    unit = 1.0 if w is None else 2.0 ** np.frexp(w.max())[1]  # single precision reaches less far
+    V[rows, near] = 1 if w is None else w / unit
     own = D[rows, near] + _norms(z)
     cost = float(own.sum() if w is None else w @ own)
-    return tall_product(z, V, None).T, np.bincount(near, w, len(means)), cost
+    return tall_product(z, V, None).T * unit, np.bincount(near, w, len(means)), cost
 
 
 def _nearest(z: NDArray, means: NDArray) -> NDArray:
@@ -204,6 +219,11 @@ def _after(f: Callable, first: Callable, x: NDArray, *rest: Any) -> Any:
     return f(first(np.asarray(x, dtype=float)), *rest)
 
 # %% ../nbs/440_partitioned.ipynb #74893506
+def _means(sums: NDArray, sizes: NDArray) -> NDArray:
+    "Sums divided by weights; zero where a cluster is empty."
+    return sums / np.where(sizes > 0, sizes, 1)[:, None]
+
+
 class LloydResult(NamedTuple):
     "What Lloyd's algorithm ends with."
 
@@ -243,7 +263,7 @@ def _start(features: Features, k: int, rng: np.random.Generator, init: str = "au
     w = ones if features.weights is None else features.table.take(rows, features.weights)
     labels = kernel_kmeans(LowRankGram(Z, features.of), k, init=init, rng=rng, weights=w).labels
     sums, sizes = feature_sums(Z, np.arange(len(Z)), labels, w, k), np.bincount(labels, w, k)
-    return sums / np.where(sizes > 0, sizes, 1)[:, None]
+    return _means(sums, sizes)
 
 # %% ../nbs/440_partitioned.ipynb #e1dd2c81
 def features_of(
@@ -478,6 +498,10 @@ class CountedPartitions(_Partitioned):
         "Codes and clusters that occur in a node."
         return items_of(state[1][axis])
 
+    def n_items(self, state: tuple) -> int:
+        "About how many rows are in a node: at most their units of weight."
+        return min(int(self.cluster_weights(state).sum()), self.table.n)
+
     def item_rows(self, state: tuple) -> None:
         "Nobody knows the rows of a node."
         return None
@@ -614,12 +638,29 @@ class PartitionedData:
         parts = self.all_rows.gather(_labels_in, rows)
         if any(part is None for part in parts):
             raise ValueError("reference_labels must be integers.")
-        k = check_used_labels(np.unique(np.concatenate(parts)))
+        used = np.unique(np.concatenate(parts))
         rows = labels = self.all_rows.each(_as_label, rows)
-        if self.has_weight is not None:
+        if self.has_weight is not None and used[0] >= 0:
             labels = self.all_rows.state_where(rows, self.has_weight)
-            k = check_used_labels(np.unique(np.concatenate(self.table.gather(_labels_in, labels))))
-        return labels, self.all_rows.whole(rows), k
+            used = np.unique(np.concatenate(self.table.gather(_labels_in, labels)))
+        return labels, self.all_rows.whole(rows), check_used_labels(used)
+
+    def start_labels(self, init: ArrayLike | DaskArray, k: int) -> _State:
+        "Labels that were passed as `init`, of the rows that have a weight."
+        rows = self.all_rows.split(init)
+        parts = self.all_rows.gather(_labels_in, rows)
+        if any(part is None for part in parts):
+            raise ValueError("The 'init' parameter must be integer labels, if it is an array.")
+        used = np.unique(np.concatenate(parts))
+        if used[0] < 0 or used[-1] >= k:
+            raise ValueError(
+                f"The 'init' parameter has {len(used)} labels, for {k} clusters. They must lie "
+                f"between 0 and {k - 1}. Got {used[0]} to {used[-1]}."
+            )
+        labels = self.all_rows.each(_as_label, rows)
+        if self.has_weight is None:
+            return labels
+        return self.all_rows.state_where(labels, self.has_weight)
 
     def problem(self, settings: Settings, rng: np.random.Generator) -> PartitionedProblem:
         "The rows with the kernel that is asked for."
@@ -669,7 +710,7 @@ def _more_than_least(z: NDArray, w: NDArray | None, means: NDArray) -> NDArray:
 
 
 def _weight_units(w: NDArray, unit: float) -> NDArray:
-    return np.rint(w / unit).astype(np.int64)
+    return np.maximum(np.rint(w / unit), w > 0).astype(np.int64)
 
 
 def _labels_at(ends: NDArray, labels: NDArray) -> NDArray:
@@ -721,6 +762,8 @@ class PartitionedProblem:
             )
         self.bins = _check_bins(settings.bins)
         needs = name if name in ("hellinger", "intersection", "chi2") else ""
+        if data.has_weight is not None:  # rows without weight are looked at too
+            refuse_missing(data.all_rows)
         seen = survey(self.table, str(needs), data.weights)
         if isinstance(gamma, str) and name in ("gaussian", "laplace"):  # others have no width
             gamma = seen.width()
@@ -736,7 +779,7 @@ class PartitionedProblem:
         )
         self.features.weights = data.weights
 
-    def release(self) -> None:
+    def release(self, reference: PartitionedReference) -> None:
         "Forget what takes room where the rows are."
         self._encoded, self.features.kept = None, None
 
@@ -746,11 +789,9 @@ class PartitionedProblem:
         if isinstance(init, str):
             means = _start(self.features, k, rng, init)
         else:
-            labels, _, given = self.data.labels(init)
-            if given > k:
-                raise ValueError(f"The 'init' parameter has {given} labels, for {k} clusters.")
+            labels = self.data.start_labels(init, k)
             sums, sizes = self.features.total(partial(_label_sums, k=k), labels)
-            means = sums / np.where(sizes > 0, sizes, 1)[:, None]
+            means = _means(sums, sizes)
         means, sizes, costs = partitioned_lloyd(
             self.features, means, settings.max_iter, settings.verbose
         )
@@ -769,7 +810,7 @@ class PartitionedProblem:
     def _cost(self, labels: _State, k: int) -> tuple[float, NDArray]:
         "The kernel k-means cost of labels, with their own means, and the means."
         sums, sizes = self.features.total(partial(_label_sums, k=k), labels)
-        means = sums / np.where(sizes > 0, sizes, 1)[:, None]
+        means = _means(sums, sizes)
         return self.features.total(partial(_label_cost, means=means), labels), means
 
     def reference(self, labels: _State, k: int, given: bool) -> PartitionedReference:

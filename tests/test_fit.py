@@ -206,3 +206,73 @@ def test_the_functions_themselves():
     assert fit.certificate().cost == fit.evaluation.cost
     clusters = fit_clusters(PartitionedData(partition_array(X, 30)), settings)
     assert len(clusters.rows) == len(X) and len(clusters.used) == 3
+
+
+@pytest.mark.parametrize("small, large", [(1e-14, 1.0), (1.0, 1e16), (1e-300, 1.0), (1.0, 1e100)])
+@pytest.mark.parametrize("Model", [IMM, KernelIMM, KernelExKMC])
+def test_weights_of_very_different_size(Model, small, large):
+    "A cluster that weighs next to nothing is still a cluster, in memory and in partitions."
+    X, y = make_blobs(60, 2, centers=3, random_state=0)
+    w = np.where(y == 0, small, large)
+    for data in (X, partition_array(X, 20)):
+        model = Model(**({} if Model is IMM else {"gamma": 0.1})).fit(
+            data, sample_weight=w, reference_labels=y
+        )
+        assert np.isfinite(model.cost_) and set(model.tree_.label[model.tree_.leaves]) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("weight", [1e-100, 1e-40, 1e40, 1e100])
+def test_weights_beyond_single_precision(weight):
+    X, _ = make_blobs(60, 2, centers=3, random_state=0)
+    model = KernelKMeans(3, gamma=0.1, random_state=0)
+    far = clone(model).fit(partition_array(X, 20), sample_weight=np.full(60, weight))
+    near = clone(model).fit(partition_array(X, 20))
+    assert_allclose(far.inertia_ / weight, near.inertia_, rtol=1e-5)
+
+
+def test_what_follows_from_the_kernel_is_made_again():
+    X, y, _ = table()
+    model = KernelExKMC(random_state=0).fit(X, reference_labels=y)
+    reference = model.result_.reference
+    assert not {"D", "V"} & set(vars(reference))  # they take room
+    assert_allclose(pickle.loads(pickle.dumps(model)).result_.reference.D, reference.D)
+
+
+def test_labels_of_rows_without_weight_may_be_any():
+    X, y, _ = table()
+    w, y = np.r_[0, np.ones(89)], np.r_[9, y[1:]]
+    for data in (X, partition_array(X, 40)):
+        model = KernelExpand(base="empty").fit(data, sample_weight=w, reference_labels=y)
+        assert model.reference_labels_[0] == 9
+        with pytest.raises(ValueError, match="-1 for noise"):
+            model.fit(data, sample_weight=w, reference_labels=np.r_[-1, y[1:]])
+
+
+def test_missing_values_of_rows_in_partitions_are_found_where_they_are():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    X[25, 1] = np.nan
+    for w in (np.r_[np.zeros(12), np.ones(28)], np.where(np.arange(40) == 25, 0, 1)):
+        with pytest.raises(ValueError, match=r"row 25, column 1 \(partition 2\)"):
+            KernelKMeans(2).fit(partition_array(X, 10), sample_weight=w)
+
+
+def test_starts_in_partitions():
+    X, y = make_blobs(60, 2, centers=3, random_state=0)
+    start = np.where(y == 1, 0, y)  # label 1 is not used
+    assert len(KernelKMeans(3, init=start).fit(partition_array(X, 20)).labels_) == 60
+    with pytest.raises(ValueError, match="'init' parameter has 2 labels, for 2 clusters"):
+        KernelKMeans(2, init=start).fit(partition_array(X, 20))
+
+
+def test_a_given_matrix_is_not_copied_again_and_again():
+    import tracemalloc
+
+    K = np.exp(-np.square(np.random.default_rng(0).normal(size=(600, 1)) - np.zeros(600)))
+    K = (K + K.T) / 2
+    tracemalloc.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        KernelKMeans(2, kernel="precomputed", n_init=1, random_state=0).fit(K)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4.5 * K.nbytes
