@@ -72,9 +72,9 @@ if TYPE_CHECKING:  # Dask need not be installed
 _State: TypeAlias = list  # something for every partition, wherever the partition is
 
 # %% auto #0
-__all__ = ['TOLERANCE', 'ColumnSummary', 'survey', 'refuse_missing', 'Features', 'LloydResult', 'partitioned_lloyd',
-           'features_of', 'encode_partitions', 'Condition', 'Way', 'CountedPartitions', 'CostedPartitions',
-           'PartitionedData', 'PartitionedReference', 'PartitionedProblem']
+__all__ = ['TOLERANCE', 'ColumnSummary', 'survey', 'Features', 'LloydResult', 'partitioned_lloyd', 'features_of',
+           'encode_partitions', 'Condition', 'Way', 'CountedPartitions', 'CostedPartitions', 'PartitionedData',
+           'PartitionedReference', 'PartitionedProblem']
 
 # %% ../nbs/440_partitioned.ipynb #0a409c75
 class ColumnSummary(NamedTuple):
@@ -117,7 +117,7 @@ def survey(
     centre = table.take(np.array([0]))[0]
     centre = np.where(np.isfinite(centre), centre, 0.0)
     parts = table.gather(partial(_survey, centre=centre), table.X, *_also(weights))
-    refuse_missing(table, [part[0] for part in parts])
+    _refuse_missing(table, [part[0] for part in parts])
     low = np.min([part[1] for part in parts], axis=0)
     high = np.max([part[2] for part in parts], axis=0)
     if kernel_name and low.min() < 0:
@@ -132,7 +132,7 @@ def survey(
     return ColumnSummary(centre + mean, low, high, float(variance))
 
 
-def refuse_missing(
+def _refuse_missing(
     table: PartitionedTable,  # the rows
     places: list[tuple[int, int]]
     | None = None,  # first bad row and column of each partition, or -1
@@ -763,7 +763,7 @@ class PartitionedProblem:
         self.bins = _check_bins(settings.bins)
         needs = name if name in ("hellinger", "intersection", "chi2") else ""
         if data.has_weight is not None:  # rows without weight are looked at too
-            refuse_missing(data.all_rows)
+            _refuse_missing(data.all_rows)
         seen = survey(self.table, str(needs), data.weights)
         if isinstance(gamma, str) and name in ("gaussian", "laplace"):  # others have no width
             gamma = seen.width()
