@@ -81,13 +81,14 @@ dist: .venv/ready
 picture: .venv/ready
 	$(BIN)/python tests/test_readme.py
 
-# One environment for all of it. The stamp is written last: an interrupted installation is repeated. Modules are compiled when they are first imported.
+# One environment for all of it. The stamp is written last: an interrupted installation is repeated. Modules are compiled afterwards, by all cores.
 .venv/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kxbook needs Python 3.11 or newer: run make PYTHON=python3.11")'
 	@echo "Setting up .venv: about 1 GB, a minute or two."
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --upgrade "pip>=24"
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --no-compile --editable ".[test]"
+	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true
 	@touch $@
 
 # The rivals that only the benchmarks need.

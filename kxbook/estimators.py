@@ -34,6 +34,8 @@ from sklearn.utils.validation import (
 
 from .certificate import Certificate
 from kxbook.fit import (  # noqa: F401
+    SQUARED_SUMS,
+    WEIGHT_SUMS,
     Data,
     Grown,
     Settings,
@@ -64,6 +66,7 @@ class _Estimator(BaseEstimator):
     "What all estimators do with parameters and tables."
 
     _growth: str | None = None  # what the tree is grown by
+    _weight_sums = WEIGHT_SUMS  # what weights may add up to
 
     def _settings(self) -> Settings:
         "The parameters, typed."
@@ -82,7 +85,7 @@ class _Estimator(BaseEstimator):
             return data
         X = validate_data(self, X, dtype=np.float64)
         weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        check_weight_sum(weights)
+        check_weight_sum(weights, limits=self._weight_sums)
         return MemoryData(X, weights, distinct and not matrix, matrix)
 
     def _remember(self, table: PartitionedTable) -> None:
@@ -383,6 +386,7 @@ class _TreeClusterer(ClusterMixin, _Estimator):
     }
 
     _build: Callable[..., Grown] = staticmethod(grown_tree)  # makes the tree
+    _weight_sums = SQUARED_SUMS
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

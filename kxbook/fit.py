@@ -41,10 +41,10 @@ from .surrogate import choose_surrogate
 from .tree import Tree
 
 # %% auto #0
-__all__ = ['WEIGHT_SUMS', 'SOME', 'Settings', 'DistinctRows', 'distinct_rows', 'check_weight_sum', 'check_used_labels',
-           'check_labels', 'ClusterMeans', 'means_of', 'Clusters', 'Items', 'Reference', 'importances', 'ImmRun',
-           'Encoded', 'Evaluation', 'Problem', 'Data', 'Grown', 'Fit', 'fit_clusters', 'check_number_of_rows',
-           'imm_run', 'grown_tree', 'fit_tree', 'is_indefinite', 'some_rows']
+__all__ = ['WEIGHT_SUMS', 'SQUARED_SUMS', 'SOME', 'Settings', 'DistinctRows', 'distinct_rows', 'check_weight_sum',
+           'check_used_labels', 'check_labels', 'ClusterMeans', 'means_of', 'Clusters', 'Items', 'Reference',
+           'importances', 'ImmRun', 'Encoded', 'Evaluation', 'Problem', 'Data', 'Grown', 'Fit', 'fit_clusters',
+           'check_number_of_rows', 'imm_run', 'grown_tree', 'fit_tree', 'is_indefinite', 'some_rows']
 
 # %% ../nbs/410_fit.ipynb #d7bb1985
 @dataclass(frozen=True)
@@ -113,21 +113,23 @@ def distinct_rows(
     return DistinctRows(order[new], np.bincount(inverse, weights), inverse)
 
 # %% ../nbs/410_fit.ipynb #a74c5b33
-WEIGHT_SUMS = 1e-150, 1e150  # their squares are still numbers
+WEIGHT_SUMS = float(np.finfo(float).tiny), float(np.finfo(float).max)  # that can be divided by
+SQUARED_SUMS = 1e-150, 1e150  # whose squares are still numbers
 
 
 def check_weight_sum(
     weights: NDArray,  # weights that are finite and not negative
     total: float | None = None,  # their sum, if it is known
+    limits: tuple[float, float] = WEIGHT_SUMS,  # what the sum may be
 ) -> None:
     "Weights must have a sum that can be divided by."
     if not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     with np.errstate(over="ignore"):
         total = weights.sum() if total is None else total
-    if not WEIGHT_SUMS[0] <= total <= WEIGHT_SUMS[1]:
+    if not limits[0] <= total <= limits[1]:
         raise ValueError(
-            f"Sample weights must have a sum from {WEIGHT_SUMS[0]:.3g} to {WEIGHT_SUMS[1]:.3g}. Got "
+            f"Sample weights must have a sum from {limits[0]:.3g} to {limits[1]:.3g}. Got "
             f"weights up to {weights.max():.3g}, with the sum {total:.3g}. Divide them by the "
             "largest."
         )

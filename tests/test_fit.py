@@ -221,6 +221,13 @@ def test_weights_of_very_different_size(Model, small, large):
         assert np.isfinite(model.cost_) and set(model.tree_.label[model.tree_.leaves]) == {0, 1, 2}
 
 
+def test_weights_whose_squares_are_no_numbers_are_refused():
+    X, y, _ = table()
+    for size in (1e-200, 1e200):
+        with pytest.raises(ValueError, match="sum from 1e-150 to 1e\\+150.* Divide them by the"):
+            KernelIMM().fit(X, sample_weight=np.full(90, size), reference_labels=y)
+
+
 @pytest.mark.parametrize("weight", [1e-100, 1e-40, 1e40, 1e100])
 def test_weights_beyond_single_precision(weight):
     X, _ = make_blobs(60, 2, centers=3, random_state=0)
