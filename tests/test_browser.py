@@ -45,7 +45,7 @@ pytestmark = pytest.mark.skipif(bool(OBSTACLE) and not REQUIRED, reason=OBSTACLE
 SOME = (
     "index.html",
     "nbs/250_imm.html",
-    "nbs/640_blueprint.html",
+    "nbs/740_blueprint.html",
     "api/kernel.html",
 )  # in every run of the tests
 each_page = pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_api_and_chapter_lead_to_each_other(browser):
 
 
 def test_blueprint(browser):
-    visit(browser, "nbs/640_blueprint.html")
+    visit(browser, "nbs/740_blueprint.html")
     node = browser.find_element(By.CSS_SELECTOR, ".blueprint a[data-id='prp-combine']")
     ActionChains(browser).scroll_to_element(node).move_to_element(node).perform()
     assert browser.find_elements(By.CSS_SELECTOR, ".blueprint path.lit[data-to='prp-combine']")
