@@ -17,8 +17,10 @@ _HOME = {
     "Tree": "tree",
     "Cut": "tree",
     "Certificate": "certificate",
+    "explain": "report.explanation",
+    "Explanation": "report.explanation",
 }
-_MODULES = sorted(p.stem for p in _Path(__file__).parent.glob("[a-z]*.py"))
+_MODULES = sorted(["report", *(p.stem for p in _Path(__file__).parent.glob("[a-z]*.py"))])
 __all__ = [*_HOME]
 
 

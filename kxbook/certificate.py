@@ -81,8 +81,13 @@ class Certificate:
         notes = [f"Note: {note}" for note in self.notes]
         return "\n".join([self.words(), "", "Each line is at most the next:", *lines, *notes])
 
+    def proof_html(self) -> str:
+        "The lines of the proof, and those of the tree it grew from, as tables of HTML."
+        return _proof_html(self)
+
     def _repr_html_(self) -> str:
-        return _certificate_html(self)
+        words = f"<p>{escape(self.words())}</p>"
+        return f'<div style="overflow-x:auto">{words}{self.proof_html()}</div>'
 
 # %% ../nbs/320_certificate.ipynb #e74785c2
 def _digits(value: float | Decimal, up: bool, digits: int = 6) -> str:
@@ -193,14 +198,13 @@ def _proof_table(lines: tuple[Line, ...], reasons: tuple[str, ...]) -> str:
     return f'<table class="table">{head}{rows}</table>'
 
 
-def _certificate_html(c: Certificate) -> str:
-    "Sentences, then the proof, and that of the tree it grew from."
+def _proof_html(c: Certificate) -> str:
+    "The proof, that of the tree it grew from, and what is not promised."
     base = ""
     if c.base_proof:
         base = f"<p>The tree it grew from:</p>{_proof_table(c.base_proof, ())}"
     notes = "".join(f"<p><small>{escape(note)}</small></p>" for note in c.notes)
-    body = f"<p>{escape(c.words())}</p>{_proof_table(c.proof, c.reasons)}{base}{notes}"
-    return f'<div style="overflow-x:auto">{body}</div>'
+    return f"{_proof_table(c.proof, c.reasons)}{base}{notes}"
 
 # %% ../nbs/320_certificate.ipynb #442af35d
 TOLERANCE = 1e-9  # share of a cost that a certificate may be wrong by

@@ -24,7 +24,7 @@ from kxbook.estimators import (
 )
 from .exact import GivenUp, best_tree
 from .fit import Grown, Reference, Settings, imm_run
-from .gram import Gram, StreamedGram, one_blas_thread, sq_dists
+from .gram import Gram, LowRankGram, StreamedGram, one_blas_thread, sq_dists
 from .grow import grow
 from .imm import Surrogate
 from .kernel import Kernel
@@ -32,12 +32,12 @@ from .memory import MemoryProblem
 from .price import kernel_cost
 from .surrogate import SURROGATES
 from .sweep import quantise, sweep
-from .tree import Tree, TreeBuilder
+from .tree import Tree, TreeBuilder, build_tree
 
 # %% auto #0
 __all__ = ['EXACT_FOR', 'EXACT_WORK', 'MAX_EXACT_POINTS', 'WORK_LIMIT', 'LEAF_LIMITS', 'SAMPLE_SIZE', 'DEPTH_PENALTY', 'DRAWS',
            'CutOptimizer', 'centre_scatter', 'scatter_tree', 'random_cuts', 'centre_features', 'preimage_tree',
-           'nearest_tree', 'Search', 'starts', 'best_found', 'search_tree', 'KernelTree']
+           'nearest_tree', 'Search', 'starts', 'best_found', 'agreement_tree', 'search_tree', 'KernelTree']
 
 # %% ../nbs/460_search.ipynb #dbb2740c
 def _distances(gram: Gram, labels: NDArray, total: NDArray, k: int, old: NDArray | None) -> NDArray:
@@ -739,15 +739,35 @@ spread = centre_scatter
 spread_tree = scatter_tree
 pull_back = preimage_tree
 
+# %% ../nbs/460_search.ipynb #4f9b037a
+def agreement_tree(
+    problem: MemoryProblem,  # the data and the kernel
+    settings: Settings,  # what is asked for
+    reference: Reference,  # the clusters to be explained
+) -> Grown:
+    "The tree of the search that agrees best with given clusters."
+    Z = reference.V / problem.total[:, None]
+    items = reference.items
+    by_label = Reference(
+        LowRankGram(Z, lambda X: np.asarray(X)), items.rows, items.label, items.weight
+    )
+    tree, imm = search_tree(problem, settings, reference, by_label)
+    votes = np.zeros((tree.n_leaves, reference.k))
+    np.add.at(votes, tree.apply(problem.points), reference.V)
+    labels = dict(zip(tree.leaves.tolist(), votes.argmax(1).tolist()))
+    nodes = [list(row) for row in zip(tree.axis, tree.lo, tree.hi, tree.left, tree.right)]
+    return Grown(build_tree(nodes, labels, tree.n_features), imm)
+
 # %% ../nbs/460_search.ipynb #48f5cbfb
 def search_tree(
     problem: MemoryProblem,  # the data and the kernel
     settings: Settings,  # what is asked for
     reference: Reference,  # the clusters to be explained
+    aim: Reference | None = None,  # the space in which trees are compared; that of the kernel
 ) -> Grown:
     "The cheapest tree that the search finds, and the run of Kernel IMM that bounds its cost."
     limits = settings.leaves(reference.k), settings.max_depth, settings.cuts, problem.bins
-    search = Search(problem.points, problem.total, reference, *limits)
+    search = Search(problem.points, problem.total, aim or reference, *limits)
     names = list(SURROGATES.get(problem.kernel.name, ()))
     chosen = names[:1] if settings.surrogate == "auto" else [settings.surrogate]
     runs = []

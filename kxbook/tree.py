@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, NoReturn
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 # %% auto #0
-__all__ = ['LEAF', 'Cut', 'Tree', 'build_tree', 'TreeBuilder', 'regions', 'escape_invisible', 'shortest_digits', 'tree_text',
-           'path_conditions', 'Rule', 'leaf_rules', 'cluster_rules', 'tree_dot', 'tree_html']
+__all__ = ['LEAF', 'SCHEMA', 'Cut', 'Tree', 'build_tree', 'TreeBuilder', 'regions', 'escape_invisible', 'shortest_digits',
+           'tree_text', 'path_conditions', 'Rule', 'leaf_rules', 'cluster_rules', 'check_schema', 'tree_dot',
+           'tree_html']
 
 # %% ../nbs/210_tree.ipynb #5f53d267
 @dataclass(frozen=True)
@@ -601,27 +602,71 @@ def _to_json(tree: Tree) -> str:
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a number that a tree can contain")
 
+# %% ../nbs/210_tree.ipynb #dbb5c787
+_WHOLE = {
+    "type": "array",
+    "maxItems": _MAX_NODES,
+    "items": {"type": "integer", "minimum": -(2**31), "maximum": 2**31},
+}
+_ENDS = {"type": "array", "maxItems": _MAX_NODES, "items": {"type": ["number", "null"]}}
+_INTS = ("axis", "left", "right", "label")
+_PARTS: dict[str, dict] = {
+    "format": {"const": _FORMAT},
+    "version": {"const": _VERSION},
+    "n_features": {"type": "integer", "minimum": 1, "maximum": 2**31},
+    **dict.fromkeys(_INTS, _WHOLE),
+    **dict.fromkeys(("lo", "hi"), _ENDS),
+}
+SCHEMA = {"type": "object", "required": list(_PARTS), "properties": _PARTS}  # of a tree as JSON
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "null": type(None),
+}
 
-def _numbers(document: dict, name: str, inner: NDArray | None = None) -> NDArray:
-    "One array of a tree from JSON: integers, or ends where null is open."
-    values = document.get(name)
-    kinds = int if inner is None else (int, float, type(None))
-    if (
-        not isinstance(values, list)
-        or len(values) > _MAX_NODES
-        or not all(isinstance(v, kinds) and not isinstance(v, bool) for v in values)
-    ):
-        kind = "integers" if inner is None else "numbers or null"
-        raise ValueError(f"{name!r} must be a list of at most {_MAX_NODES} {kind}")
-    if inner is None:
-        if any(abs(v) > 2**31 for v in values):
-            raise ValueError(f"{name!r} contains a number that is too large")
-        return np.array(values, dtype=np.intp)
-    open_end = -np.inf if name == "lo" else np.inf
-    ends = np.array([open_end if v is None else float(v) for v in values])
-    if len(ends) == len(inner) and np.isinf(ends[[v is not None for v in values]]).any():
-        raise ValueError(f"{name!r} contains a number that is too large")
-    return np.where(inner, ends, 0.0) if len(ends) == len(inner) else ends
+
+def check_schema(
+    value: object,  # what was read from JSON
+    schema: dict,  # what it should be
+    where: str,  # what it is called in messages
+) -> None:
+    "Raise a ValueError, with the place, if a value does not follow a schema."
+    if "const" in schema:
+        wanted = schema["const"]
+        if value != wanted or type(value) is not type(wanted):
+            raise ValueError(f"{where} must be {wanted!r}. Got {str(value)[:60]!r}.")
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    fits = [isinstance(value, _TYPES[t]) and type(value) is not bool for t in kinds]
+    if kinds and not any(fits):
+        wanted = " or ".join(kinds)
+        raise ValueError(f"{where} must be of type {wanted}. Got {type(value).__name__}.")
+    if isinstance(value, (int, float)):
+        most = float(np.finfo(float).max)
+        if not schema.get("minimum", -most) <= value <= schema.get("maximum", most):
+            raise ValueError(f"{where} is too large or too small for a number.")
+    if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
+        raise ValueError(f"{where} contains half a character.")
+    _check_parts(value, schema, where)
+
+
+def _check_parts(value: object, schema: dict, where: str) -> None:
+    "Whether the parts of a value follow the schema."
+    if isinstance(value, dict):
+        for name in schema.get("required", []):
+            if name not in value:
+                raise ValueError(f"{where} lacks {name!r}.")
+        for name, part in schema.get("properties", {}).items():
+            if name in value:
+                check_schema(value[name], part, f"{where}.{name}")
+    if isinstance(value, list) and "items" in schema:
+        if len(value) > schema.get("maxItems", len(value)):
+            raise ValueError(f"{where} must have at most {schema['maxItems']} items.")
+        for i, item in enumerate(value):
+            check_schema(item, schema["items"], f"{where}[{i}]")
 
 # %% ../nbs/210_tree.ipynb #cb972b45
 def _from_json(text: str) -> Tree:
@@ -630,17 +675,15 @@ def _from_json(text: str) -> Tree:
         raise ValueError(f"A tree must be read from text of at most {100 * _MAX_NODES} characters.")
     try:
         document = json.loads(text, parse_constant=_refuse)
-        if not isinstance(document, dict) or document.get("format") != _FORMAT:
-            raise ValueError(f'no JSON object with "format": {_FORMAT!r}')
-        version, features = document.get("version"), document.get("n_features")
-        if version != _VERSION:
-            raise ValueError(f"version {version!r}; this program reads {_VERSION}")
-        if type(features) is not int or not 1 <= features <= 2**31:
-            raise ValueError("'n_features' must be a positive integer")
-        whole = {name: _numbers(document, name) for name in ("axis", "left", "right", "label")}
-        inner = whole["left"] >= 0
-        ends = {name: _numbers(document, name, inner) for name in ("lo", "hi")}
-        return Tree(**whole, **ends, n_features=features)
+        check_schema(document, SCHEMA, "tree")
+        whole = {name: np.array(document[name], dtype=np.intp) for name in _INTS}
+        ends = {
+            name: np.array([end if v is None else float(v) for v in document[name]])
+            for name, end in (("lo", -np.inf), ("hi", np.inf))
+        }
+        if all(len(values) == len(whole["left"]) for values in ends.values()):
+            ends = {name: np.where(whole["left"] >= 0, v, 0.0) for name, v in ends.items()}
+        return Tree(**whole, **ends, n_features=document["n_features"])
     except (ValueError, RecursionError, OverflowError) as e:
         reason = "it is nested too deeply." if isinstance(e, RecursionError) else str(e)
         raise ValueError(f"This is not a tree of kxbook: {reason}") from None
@@ -664,17 +707,22 @@ def tree_dot(
 def tree_html(
     tree: Tree,  # the tree
     feature_names: Sequence[str] | None = None,  # names of the columns; x0, x1, ... by default
+    text: Callable[[int], str] | None = None,  # HTML of a node; its question or label by default
 ) -> str:
     "The tree as nested lists, for a notebook; plain text if it is very deep."
     if tree.depth > _MAX_LEVELS:
         return f"<pre>{escape(tree_text(tree, feature_names))}</pre>"
 
+    def plain(node: int) -> str:
+        words = escape(_node_text(tree, node, feature_names))
+        return f"<b>{words}</b>" if tree.left[node] < 0 else words
+
     def put(node: int, answer: str) -> str:
-        text = escape(_node_text(tree, node, feature_names))
-        if tree.left[node] < 0:
-            return f"<li>{answer}<b>{text}</b></li>"
-        under = put(int(tree.left[node]), "yes: ") + put(int(tree.right[node]), "no: ")
-        return f"<li>{answer}{text}<ul>{under}</ul></li>"
+        item = answer + (text or plain)(node)
+        if tree.left[node] >= 0:
+            under = put(int(tree.left[node]), "yes: ") + put(int(tree.right[node]), "no: ")
+            item += f"<ul>{under}</ul>"
+        return f"<li>{item}</li>"
 
     return f"<p>Tree of {tree.n_leaves} leaves, depth {tree.depth}</p><ul>{put(0, '')}</ul>"
 

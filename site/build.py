@@ -65,13 +65,17 @@ def contents(root):
     return config, parts
 
 
-def package_imports(tree):
-    "Modules of kxbook that some code imports; a bare `import kxbook` means all of them."
+def package_imports(tree, package=""):
+    "Modules of kxbook that some code in one of its packages imports; a bare `import kxbook` means all of them."
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (
-            node.level or (node.module or "").split(".")[0] == "kxbook"
-        ):
-            module = (node.module or "").removeprefix("kxbook").strip(".")
+        if isinstance(node, ast.ImportFrom):
+            if node.level:  # one dot is the package itself, two are the one around it
+                around = package.split(".")[: len(package.split(".")) - node.level + 1]
+                module = ".".join(part for part in [*around, node.module] if part)
+            elif (node.module or "").split(".")[0] == "kxbook":
+                module = node.module.removeprefix("kxbook").strip(".")
+            else:
+                continue
             yield from (
                 [module] if module else [kxbook._HOME.get(a.name, a.name) for a in node.names]
             )
@@ -83,6 +87,13 @@ def package_imports(tree):
             )
 
 
+def module_files(root, module):
+    "The file of a module of kxbook, or those of a package; a pattern may stand for many."
+    path, package = module.replace(".", "/"), root / "kxbook"
+    files = [*package.glob(f"{path}.*"), *package.glob(f"{path}/*.*")]  # page.py, page.css, ...
+    return sorted(f for f in files if f.parent.name not in ("datasets", "__pycache__"))
+
+
 def fingerprint(nb, name, root):
     "What the outputs of a notebook depend on: its code, the modules it imports, directly or not, their data, and the libraries."
     cells = [(i, c) for i, c in enumerate(nb["cells"], 1) if c["cell_type"] == "code"]
@@ -91,10 +102,13 @@ def fingerprint(nb, name, root):
         {},
     )
     while todo:
-        for path in sorted((root / "kxbook").glob(f"{todo.pop()}.py")):
-            if path.name not in seen:
-                seen[path.name] = path.read_text(encoding="utf-8")
-                todo += package_imports(ast.parse(seen[path.name]))
+        for path in module_files(root, todo.pop()):
+            name = str(path.relative_to(root / "kxbook"))
+            if name not in seen:
+                seen[name] = path.read_text(encoding="utf-8")
+                if path.suffix == ".py":
+                    package = ".".join(path.relative_to(root / "kxbook").parts[:-1])
+                    todo += package_imports(ast.parse(seen[name]), package)
     paths = [
         SITE / "matplotlibrc",
         SITE / "ipython_kernel_config.py",
@@ -116,7 +130,7 @@ def fingerprint(nb, name, root):
     if any(
         "fingerprints()" in c["source"] for _, c in cells
     ):  # these say which modules have changed
-        paths += [*(root / "kxbook").glob("*.py"), root / "tools" / "trust.py"]
+        paths += [*(root / "kxbook").rglob("*.py"), root / "tools" / "trust.py"]
     parts = [platform.python_version(), *(f"{name} {version(name)}" for name in LIBRARIES)]
     parts += [[c["source"], c["metadata"].get("tags", [])] for _, c in cells]
     parts += [*sorted(seen.items()), *(p.read_text(encoding="utf-8") for p in sorted(set(paths)))]

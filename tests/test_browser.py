@@ -28,7 +28,8 @@ def obstacle():
         return "the book is not built: run `make book` first"
     sources = [
         *ROOT.glob("nbs/*.ipynb"),
-        *ROOT.glob("kxbook/*.py"),
+        *ROOT.glob("kxbook/**/*.py"),
+        *ROOT.glob("kxbook/report/page.*"),
         *ROOT.glob("site/*.*"),
         *ROOT.glob("site/static/*"),
         ROOT / "index.md",

@@ -10,7 +10,9 @@ from fastcore.docments import docments
 from reference import constant, described, numpydoc
 
 PACKAGE = Path(__file__).parent.parent / "kxbook"
-MODULES = sorted(p.stem for p in PACKAGE.glob("[a-z]*.py"))
+MODULES = sorted(
+    ".".join(p.relative_to(PACKAGE).with_suffix("").parts) for p in PACKAGE.rglob("[a-z]*.py")
+)
 
 
 def undocumented(module):

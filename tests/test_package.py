@@ -61,7 +61,7 @@ def test_imports_are_declared():
         for e in ("table", "dask", "rigorous")
         for d in PROJECT["optional-dependencies"][e]
     } | {"distributed", "flint"}
-    for path in (ROOT / "kxbook").glob("*.py"):
+    for path in (ROOT / "kxbook").rglob("*.py"):
         tree = ast.parse(path.read_text())
         for node in ast.walk(tree):
             names = (

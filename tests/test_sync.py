@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def content(root):
-    paths = [*(root / "nbs").glob("*.ipynb"), *(root / "kxbook").glob("*.py")]
+    paths = [*(root / "nbs").glob("*.ipynb"), *(root / "kxbook").rglob("*.py")]
     return {str(p.relative_to(root)): p.read_text(encoding="utf-8") for p in paths}
 
 

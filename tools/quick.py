@@ -20,6 +20,7 @@ BESIDE = {  # test files beside test_<module>.py
     "README.md": ["readme"], "CONTRIBUTING.md": ["contributing"], "Makefile": ["readme", "project"], "pyproject.toml": ["package", "project"], ".github": ["project"],
     "site": ["site"], "index.md": ["site"], "_quarto.yml": ["site"], "tools": ["tools"], "nbs/conftest.py": ["notebooks"],
     "kkmeans": ["estimators"], "rigorous": ["certificates"], "price": ["price", "certificates"], "certificate": ["price", "certificates"], "exact": ["price"], "imm": ["imm", "grow"], "columns": ["imm", "grow"], "sweep": ["grow", "tree"], "kernel": ["gram"], "nodes": ["imm", "grow"], "fit": ["fit", "estimators"], "memory": ["fit"], "tables": ["scale"], "partitioned": ["fit", "scale"],
+    **dict.fromkeys(("report.table", "report.words", "report.export", "report.page", "report.explanation", "kxbook/report"), ["report", "cli"]),
 }  # fmt: skip
 
 
@@ -41,7 +42,7 @@ def module_of(notebook):
     "The module that a notebook exports to, or ''."
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     text = "\n".join("".join(cell["source"]) for cell in cells)
-    found = re.search(r"^#\| default_exp (\w+)", text, re.M)
+    found = re.search(r"^#\| default_exp ([\w.]+)", text, re.M)
     return found[1] if found else ""
 
 

@@ -74,7 +74,12 @@ def fingerprints():
     paths = sorted(
         path for path in (ROOT / "kxbook").rglob("*.py") if not path.name.startswith("_")
     )
-    return {path.stem: fingerprint(path.read_text(encoding="utf-8")) for path in paths}
+    return {
+        ".".join(path.relative_to(ROOT / "kxbook").with_suffix("").parts): fingerprint(
+            path.read_text(encoding="utf-8")
+        )
+        for path in paths
+    }
 
 
 def checks():
