@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from .gram import SMALLEST, Gram, LowRankGram, as_gram, sq_dists
+from .gram import SMALLEST, Gram, LowRankGram, StreamedGram, as_gram, sq_dists
 from .imm import Step
 from .kernel import Kernel, is_formula, lowest_eigenvalue
 from kxbook.price import (
@@ -35,8 +35,8 @@ from kxbook.price import (
 from .surrogate import MOST_KNOTS, ROOT_ERROR, axis_features
 
 # %% auto #0
-__all__ = ['TOLERANCE', 'AXIS_UP_TO', 'BOUNDS', 'Line', 'Certificate', 'Allowance', 'feature_noise', 'sum_up', 'underflow',
-           'brought_note', 'landmark_note', 'Run', 'certify']
+__all__ = ['TOLERANCE', 'AXIS_UP_TO', 'STORED_UP_TO', 'BOUNDS', 'Line', 'Certificate', 'Allowance', 'feature_noise', 'sum_up',
+           'underflow', 'brought_note', 'landmark_note', 'Run', 'certify']
 
 # %% ../nbs/320_certificate.ipynb #aff061fa
 class Line(NamedTuple):
@@ -430,15 +430,48 @@ def _feature_costs(Phi: NDArray, axis: _Axis) -> _AxisCosts:
         apart=cdist(means, means, "sqeuclidean"),
     )
 
+# %% ../nbs/320_certificate.ipynb #b12ed55c
+_LONG_WAY = 500  # values of an axis up to which all pairs are added up
+_MOST_NODES = 200
 
+
+def _interpolation_degree(width: float) -> int | None:
+    "The degree at which interpolation errs by less than rounding; γh² is the width."
+    rho = np.geomspace(1.01, 1e3, 500)
+    grows = np.log(4) + width * (rho - 1 / rho) ** 2 / 4 - np.log(rho - 1)
+    for degree in range(8, _MOST_NODES, 4):
+        if (grows - degree * np.log(rho)).min() < np.log(1e-17):
+            return degree
+    return None
+
+
+def _axis_sums(kernel: Kernel, values: NDArray, V: NDArray) -> NDArray:
+    "Sums of the kernel of one axis over its values, with the weights in each column of V."
+    half = float(values.max() - values.min()) / 2
+    degree = None
+    if kernel.name == "gaussian" and len(values) > _LONG_WAY and kernel.gamma is not None:
+        degree = _interpolation_degree(kernel.gamma * half**2)
+    if degree is None or degree > len(values) / 4:
+        return as_gram(kernel, values[:, None]).times(V)
+    t = np.cos(np.pi * np.arange(degree + 1) / degree)  # Chebyshev's points, from 1 to -1
+    signs = (-1.0) ** np.arange(degree + 1)
+    signs[[0, -1]] /= 2
+    x = (values - values.min()) / half - 1
+    away = x[:, None] - t
+    at = np.abs(away) < 1e-300
+    P = signs / np.where(at, 1.0, away)
+    P = np.where(at.any(1, keepdims=True), at, P / P.sum(1, keepdims=True))
+    return P @ (kernel((half * t)[:, None]) @ (P.T @ V))
+
+# %% ../nbs/320_certificate.ipynb #9d7a484d
 def _kernel_costs(kernel: Kernel, axis: _Axis) -> _AxisCosts:
     "Costs on one axis by the kernel of that axis."
-    gram, k = as_gram(kernel, axis.values[:, None]), axis.reference.shape[1]
-    S = gram.times(np.hstack([axis.reference, axis.tree]))
+    k, diag = axis.reference.shape[1], kernel.diag(axis.values[:, None])
+    S = _axis_sums(kernel, axis.values, np.hstack([axis.reference, axis.tree]))
 
     def cost(table: NDArray, sums: NDArray) -> float:
         own = table * sums / np.maximum(table.sum(0), 1e-300)
-        return float(table.sum(1) @ gram.diag - own.sum())
+        return float(table.sum(1) @ diag - own.sum())
 
     size = np.maximum(axis.reference.sum(0), 1e-300)
     M = (axis.reference / size).T @ (S[:, :k] / size)
@@ -748,6 +781,7 @@ def _tree_chain(
     return _growth_chain(problem, start, run, labels, cost), base
 
 # %% ../nbs/320_certificate.ipynb #5ecf92af
+STORED_UP_TO = 10_000  # points for which a certificate keeps the matrix while it is made: 800 MB
 BOUNDS: dict[str, Callable[..., float]] = {  # lower bounds by name
     "spectral": spectral_bound,
     "relaxed": relaxed_bound,
@@ -830,9 +864,11 @@ def certify(
             f"The 'bound' parameter must be a str among {sorted(BOUNDS)}. Got {bound!r} instead."
         )
     rows, label, count = items
+    if isinstance(gram, StreamedGram) and gram.n <= STORED_UP_TO:
+        gram = gram.stored()  # the bound takes a dozen products: each would compute the kernel anew
     problem, d = _Problem(gram, X, kernel, rows, label, count), X.shape[1]
     cost, reference = problem.cost(labels), problem.reference_cost
-    low = BOUNDS[bound](gram, problem.k, problem.weights)
+    low = BOUNDS[bound](problem.gram, problem.k, problem.weights)
     chain, base = _tree_chain(problem, run, grown, labels, cost)
     allowance, proof = _allowance(problem, cost), _ordered(chain.links, problem)
     worst = float("nan")

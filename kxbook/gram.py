@@ -430,6 +430,10 @@ class StreamedGram(Gram):
         np.fill_diagonal(K, self.diag)
         return K
 
+    def stored(self) -> DenseGram:
+        "The same kernel with its matrix in memory, which takes 8 n² bytes."
+        return DenseGram(self.matrix(), self.kernel, self.X, self.precision, self.error)
+
     def __reduce__(self) -> tuple[type[StreamedGram], tuple[Kernel, NDArray, str, int]]:
         "The prepared points are made again, not pickled."
         return StreamedGram, (self.kernel, self.X, self.dtype.name, self.block)
@@ -733,7 +737,7 @@ def as_gram(
             K = kernel(X)
             return DenseGram((K + K.T) / 2, kernel, X, error=entry_error(X.shape[1]))
         blocks = StreamedGram(kernel, X)
-        return DenseGram(blocks.matrix(), kernel, X, blocks.precision, blocks.error)
+        return blocks.stored()
     if how.startswith("nystroem"):
         landmarks = choose_landmarks(kernel, X, rank, how == "nystroem++", rng)
         many = len(X) > FLOAT64_UP_TO

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh
+from scipy.linalg import eigh, eigvalsh
 from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator
 
@@ -195,7 +195,7 @@ def norm_bound(
     "At least the norm of the weighted matrix: its trace, if the kernel is semidefinite."
     w = weights
     trace = float(w @ np.abs(gram.diag))
-    if isinstance(gram, DenseGram):
+    if isinstance(gram, DenseGram) and not (gram.kernel and gram.kernel.semidefinite):
         return max(trace, _frobenius(np.sqrt(w)[:, None] * gram.K * np.sqrt(w)))
     if isinstance(gram, StreamedGram) and not gram.kernel.semidefinite:
         X, b = gram.X, gram.block
@@ -231,8 +231,14 @@ def centred_eigenvalues(
     weights: NDArray,  # (n,) weights of the points
 ) -> NDArray:
     "All eigenvalues of the centred and weighted matrix, rising."
-    A = centred(gram, weights) @ np.eye(gram.n)
-    return np.linalg.eigvalsh((A + A.T) / 2)
+    K = gram.K if isinstance(gram, DenseGram) else gram.times(np.eye(gram.n))
+    root, share = np.sqrt(weights), weights / weights.sum()
+    means = K @ share
+    A = K - means[:, None]
+    A -= means - share @ means
+    A *= root[:, None]
+    A *= root
+    return eigvalsh(A + A.T, overwrite_a=True, check_finite=False) / 2
 
 
 def needs_probes(

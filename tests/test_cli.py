@@ -18,7 +18,8 @@ import pytest
 from kxbook import cli, report
 from kxbook.cli import main
 from kxbook.data import BENCHMARKS, load_iris
-from kxbook.report import Feature
+from kxbook.report import Feature, export, table
+from kxbook.report.explanation import label_codes
 from kxbook.tree import build_tree
 
 IRIS = ["sepal length", "sepal width", "petal length", "petal width"]
@@ -169,11 +170,10 @@ def test_decimal_commas_are_recognised(tmp_path, capsys):
     )
     assert main(["explain", path, "-k", "2", "--leaves", "2"]) == 0
     assert (
-        """'size' (its numbers have a decimal comma: use --decimal ",")"""
-        in capsys.readouterr().err
+        """'size' (its numbers have a decimal comma: use decimal ",")""" in capsys.readouterr().err
     )
     assert main(["explain", path, "-k", "2", "--columns", "size"]) == 2
-    assert "--decimal" in capsys.readouterr().err
+    assert "decimal" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", [name.lower() for name in BENCHMARKS])
@@ -313,14 +313,14 @@ def test_assign_streams(iris, tmp_path, monkeypatch, capsys):
         )
         == 0
     )
-    seen, real = [], cli.assign_piece
+    seen, real = [], export.assign_rows
 
     def spy(tree, features, columns, decimal, start):
         seen.append((start, len(next(iter(columns.values())))))
         return real(tree, features, columns, decimal, start)
 
-    monkeypatch.setattr(cli, "assign_piece", spy)
-    monkeypatch.setattr(cli.pieces, "__kwdefaults__", cli.pieces.__kwdefaults__ | {"size": 64})
+    monkeypatch.setattr(export, "assign_rows", spy)
+    monkeypatch.setitem(table.partitions.__kwdefaults__, "size", 64)
     assert main(["assign", str(tmp_path / "t.json"), iris, "-q"]) == 0
     assert seen == [(0, 64), (64, 64), (128, 22)]
     assert len(capsys.readouterr().out.split()) == 151
@@ -366,7 +366,7 @@ def test_hostile_names(hostile, tmp_path, capsys):
     tree, features, _ = report.from_document((tmp_path / "json").read_text())
     X = np.array([row[:-1] for row in rows], dtype=float)
     assert [f.column for f in features] == HOSTILE
-    space = {"__builtins__": {"float": float}}
+    space = {"__builtins__": {"float": float, "str": str}}
     exec((tmp_path / "python").read_text(), space)
     assert [space["cluster"](dict(zip(HOSTILE, x))) for x in X.tolist()] == tree.predict(X).tolist()
     assert all(line.isprintable() for line in (tmp_path / "rules").read_text().splitlines())
@@ -444,7 +444,7 @@ def test_tables_that_cannot_be_used(tmp_path, capsys, text, said):
 
 
 def test_outputs_are_checked_before_the_work(iris, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(cli, "read_table", lambda args: pytest.fail("too late"))
+    monkeypatch.setattr(cli, "read_table", lambda *args: pytest.fail("too late"))
     for words in (
         ["-o", str(tmp_path / "no" / "r.html")],
         ["-o", str(tmp_path)],
@@ -460,7 +460,7 @@ def test_internal_errors_have_their_own_code(iris, tmp_path, capsys, monkeypatch
     def broken(*args, **options):
         raise RuntimeError("unforeseen \x1b[2J")
 
-    monkeypatch.setattr("kxbook.report.explain_table", broken)
+    monkeypatch.setattr("kxbook.report.explanation.explain_table", broken)
     assert main(["explain", iris, "-k", "3", "-o", str(tmp_path / "r.html")]) == 1
     err = capsys.readouterr().err
     assert (
@@ -652,9 +652,9 @@ def test_standard_input_stays_open(monkeypatch, capsys):
 
 def test_order_of_labels_is_fixed():
     for values in (["1", "1.0", "01", "1e0", "0"], ["01", "1e0", "1.0", "0", "1"]):
-        codes, names = cli._label_codes(values * 3, "g")
+        codes, names = label_codes(values * 3)
         assert names == ["0", "01", "1", "1.0", "1e0"] and [names[c] for c in codes[:5]] == values
-    assert cli._label_codes(["1_0", "9"] * 2, "g")[1] == ["1_0", "9"]
+    assert label_codes(["1_0", "9"] * 2)[1] == ["1_0", "9"]
 
 
 def test_labels_are_stripped_and_short(tmp_path, capsys):
@@ -682,7 +682,7 @@ def test_texts_that_python_would_take_for_numbers(tmp_path, capsys):
     )
     assert main(["explain", path, "-k", "2", "--decimal", ","]) == 0
     assert (
-        """left out: column 'price' (its numbers have points: use --decimal "." if"""
+        """left out: column 'price' (its numbers have points: use decimal "." if"""
         in capsys.readouterr().err
     )
     assert cli.numbers(["1,5", "."], ",")[0] == 1.5
@@ -778,10 +778,10 @@ def test_assign_does_not_overwrite_its_tree(iris, tmp_path, capsys):
 def test_a_long_header_takes_no_time():
     names = [f"c{i}" for i in range(100_000)]
     start = time.process_time()
-    assert cli._header(names) == names
+    assert table._header(names) == names
     assert time.process_time() - start < 5
     with pytest.raises(cli.UserError, match="'c7'"):
-        cli._header([*names, " c7"])
+        table._header([*names, " c7"])
 
 
 def test_delimiters(tmp_path, capsys):
@@ -796,13 +796,13 @@ def test_delimiters(tmp_path, capsys):
         ('"two', ","),
         ('"a ""b"", c";d', ";"),
     ):
-        assert cli._delimiter(None, header) == want, header
+        assert table._delimiter(None, header) == want, header
     (tmp_path / "t.csv").write_text("a;x\tb\n1\t2\n9\t2\n")
     assert main(["explain", str(tmp_path / "t.csv"), "-k", "2", "--delimiter", r"\t", "-q"]) == 0
     assert "a;x is" in capsys.readouterr().out
     for bad in ("ab", '"', "\n", "::"):
         assert main(["explain", str(tmp_path / "t.csv"), "-k", "2", "--delimiter", bad]) == 2
-        assert "--delimiter must be one character, or \\t for a tab" in capsys.readouterr().err
+        assert "The delimiter must be one character, or \\t for a tab" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["--drop", "a\nb"], ["--columns", '"a'], ["--columns", '"a"b']])

@@ -4,7 +4,6 @@ Inputs are made from those in `corpus/`, one folder per reader, by a small mutat
 10^6 inputs in all: `FUZZ=150000 .venv/bin/python -m pytest -n 2 tests/test_fuzz.py`; others with `FUZZ_SEED=1`. An input that was once mistaken for another is kept in the corpus.
 """
 
-import argparse
 import json
 import os
 import random
@@ -19,7 +18,8 @@ import quarto
 
 from kxbook import report
 from kxbook.claim import audit, read_ledger
-from kxbook.cli import UserError, assign_piece, pieces, read_table
+from kxbook.report.export import assign_rows
+from kxbook.report.table import Reading, UserError, partitions, read_table
 from kxbook.tree import Tree
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -245,7 +245,7 @@ def read_document(text, folder):
     row = {f.column: None if f.value is None else "" for f in features}
     names["cluster"](row)
     columns = {f.column: ["", "1", f.value or "2"] for f in features}
-    labels, missing = assign_piece(tree, features, columns)
+    labels, missing = assign_rows(tree, features, columns)
     assert len(labels) == len(missing) == 3
     said = report.rules_text(tree, features, clusters) + "".join(map(str, clusters or []))
     assert said.encode("utf-8")
@@ -269,18 +269,6 @@ def run_sql(query, columns):
 def read_csv(text, folder):
     path = folder / "table.csv"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    plain = dict(
-        data=str(path),
-        encoding="utf-8-sig",
-        delimiter=None,
-        columns=None,
-        drop=None,
-        labels=None,
-        truth=None,
-        decimal=".",
-        one_hot=False,
-        impute=None,
-    )
     rng = random.Random(len(text))
     odd = dict(
         one_hot=True,
@@ -289,12 +277,12 @@ def read_csv(text, folder):
         encoding=rng.choice(["utf-8", "latin-1", "utf-16"]),
         delimiter=rng.choice([None, ";"]),
     )
-    return [as_table(plain | more) for more in ({}, odd)][0]
+    return [as_table(path, Reading(**more)) for more in ({}, odd)][0]
 
 
-def as_table(asked):
+def as_table(path, reading):
     try:
-        table = read_table(argparse.Namespace(**asked))
+        table = read_table(path, reading)
     except UserError as e:
         assert str(e)
         return False
@@ -337,7 +325,7 @@ def read_parquet(text, folder):
     path = folder / "table.parquet"
     path.write_bytes(text.encode("latin-1", "ignore"))
     try:
-        names, *columns = pieces(str(path))
+        names, *columns = partitions(str(path))
     except UserError as e:
         assert str(e)
         return False
@@ -399,7 +387,7 @@ def test_a_reader_that_hangs_is_noticed(tmp_path, monkeypatch):
         while True:
             pass
 
-    monkeypatch.setattr("kxbook.cli._csv_pieces", hang)
+    monkeypatch.setattr("kxbook.report.table._csv_partitions", hang)
     monkeypatch.setattr("test_fuzz.SECONDS", 0.2)
     with pytest.raises(Late), at_once("a\n1\n"):
         read_csv("a\n1\n", tmp_path)

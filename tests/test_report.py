@@ -1,11 +1,15 @@
 """Exports agree with the tree wherever they run; the report is one file that behaves in a browser."""
 
+import base64
+import hashlib
 import json
 import re
 import shutil
 import sqlite3
 import time
 import tracemalloc
+from dataclasses import replace
+from html import escape, unescape
 
 import duckdb
 import jsonschema
@@ -21,7 +25,7 @@ from kxbook.gram import as_gram
 from kxbook.grow import grow
 from kxbook.kernel import gaussian
 from kxbook.price import kernel_cost
-from kxbook.report import Feature
+from kxbook.report import Feature, page
 from kxbook.tree import LEAF, Tree, build_tree
 
 HOSTILE = [
@@ -95,7 +99,7 @@ def expected(tree, X):
 
 @pytest.mark.parametrize("seed, tree, X", CASES)
 def test_python_function(seed, tree, X):
-    space = {"__builtins__": {"float": float}}
+    space = {"__builtins__": {"float": float, "str": str}}
     exec(report.to_python(tree, HOSTILE), space)
     assert [space["cluster"](dict(zip(HOSTILE, x))) for x in X.tolist()] == expected(tree, X)
     exec(report.to_python(tree, HOSTILE, HOSTILE[:4]), space)
@@ -473,25 +477,24 @@ def explanation():
 
 
 def page_of(explanation):
-    left_out = {HOSTILE[0]: "text"}
-    truth = HOSTILE[1], np.array(HOSTILE[:3])[explanation.labels].tolist()
-    return report.report_html(
-        explanation, source=HOSTILE[0], command="kxbook '<b>'", left_out=left_out, truth=truth
-    )
+    truth = HOSTILE[1], np.array(HOSTILE[:3])[explanation.reference_labels].tolist()
+    evidence = replace(explanation.evidence, left_out={HOSTILE[0]: "text"}, truth=truth)
+    shown = replace(explanation, source=HOSTILE[0], again="kxbook '<b>'", evidence=evidence)
+    return shown.to_html()
 
 
 def test_report_is_complete_in_itself(explanation):
-    page = page_of(explanation)
-    assert not re.search(r"\b(src|href|srcset|action|data)\s*=\s*[\"']?\s*\w+:", page)
+    text = page_of(explanation)
+    assert not re.search(r"\b(src|href|srcset|action|data)\s*=\s*[\"']?\s*\w+:", text)
     assert (
-        "://" not in page.replace("http://www.w3.org/2000/svg", "")
-        and "@import" not in page
-        and "url(" not in page
+        "://" not in text.replace("http://www.w3.org/2000/svg", "")
+        and "@import" not in text
+        and "url(" not in text
     )
-    assert HOSTILE[0] not in page
-    assert page.count("<script") == 2 and "\u202e" not in page
-    assert "innerHTML" not in page and "document.write" not in page and "eval(" not in page
-    assert len(page.encode()) < 300_000
+    assert HOSTILE[0] not in text
+    assert text.count("<script") == 2 and "\u202e" not in text
+    assert "innerHTML" not in text and "document.write" not in text and "eval(" not in text
+    assert len(text.encode()) < 300_000
 
 
 def test_report_of_a_large_table_stays_small():
@@ -542,25 +545,25 @@ def test_columns_far_from_zero_keep_their_digits(far):
     data, X = report.page_data(far), far.X
     at = [axis["axis"] for axis in data["axes"]].index(0)
     assert np.abs(np.array(data["points"][at]) - X[:, 0]).max() < 1e-3 * np.ptp(X[:, 0])
-    page = report.report_html(far)
-    rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", page)]
+    text = report.report_html(far)
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", text)]
     told = {row[0]: row[1:] for row in rows if len(row) == 5}
     time = [float(v) for v in told["<bdi>time</bdi>"]]
     assert np.allclose(
         time, [X[:, 0].min(), np.median(X[:, 0]), X[:, 0].mean(), X[:, 0].max()], rtol=0, atol=1e-3
     )
     assert told["<bdi>constant</bdi>"] == ["1234567.25"] * 4
-    assert report._brief(np.array([4.3, 7.9]), [5.843333333]) == [
+    assert page._brief(np.array([4.3, 7.9]), [5.843333333]) == [
         "5.8433"
     ]  # no more than before elsewhere
 
 
 def test_clusters_must_have_names_and_long_names_fit(far):
     with pytest.raises(ValueError, match="clusters must name all 2 clusters. Got 1 names."):
-        report.explain_table(far.X, None, labels=far.labels, clusters=["a"])
+        report.explain_table(far.X, None, labels=far.reference_labels, clusters=["a"])
     given = ["x" * 5_000_000, *["a"] * 29, *["b"] * 30]  # 60 texts of this width would be 1.2 GB
     tracemalloc.start()
-    report._truth_html(far, ("truth", given))
+    page._truth(far, "truth", given)
     assert tracemalloc.get_traced_memory()[1] < 5e8
     tracemalloc.stop()
 
@@ -689,9 +692,10 @@ def test_fits_and_is_accessible(browser, address, width, theme):
 
 def test_a_policy_names_the_program(explanation):
     "Changing the program without its fingerprint stops it."
-    page = page_of(explanation)
-    program = re.search(r"<script>(.*)</script></body>", page, re.S)[1]
-    assert "sha256-" in page and program.startswith("\n")
+    text = page_of(explanation)
+    program = re.search(r"<script>(.*)</script>\s*</body>", text, re.S)[1]
+    fingerprint = base64.b64encode(hashlib.sha256(program.encode()).digest()).decode()
+    assert f"'sha256-{escape(fingerprint)}'" in unescape(text)
 
 
 def test_conditions_of_a_tree_of_thousands_of_questions():

@@ -393,11 +393,11 @@ _MOST_VALUES = 20
 def _text_features(name: str, cells: Sequence[str], reading: Reading) -> _Chosen:
     "The features of a column of text."
     if reading.decimal != "," and as_numbers(cells, ",") is not None:
-        return _Chosen(why='its numbers have a decimal comma: read them with decimal ","')
+        return _Chosen(why='its numbers have a decimal comma: use decimal ","')
     if reading.decimal != "." and as_numbers(cells) is not None:
-        return _Chosen(why='its numbers have points: read them with decimal "." if it is one')
+        return _Chosen(why='its numbers have points: use decimal "." if decimals follow them')
     if not reading.one_hot:
-        return _Chosen(why="text: one-hot would use it")
+        return _Chosen(why="text: use one-hot to use it")
     column = as_texts(cells)
     values = sorted(set(column) - {""})
     if len(values) > _MOST_VALUES:
