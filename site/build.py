@@ -19,15 +19,17 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
-import nbformat
-import reference
-import yaml
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
-from quarto import BookError, Names, markdown, notebook, parse
+sys.modules["rfc3987_syntax"] = None  # jsonschema goes without: its grammars take seconds to load
 
-import kxbook
-from kxbook.claim import read_ledger
+import nbformat  # noqa: E402
+import reference  # noqa: E402
+import yaml  # noqa: E402
+from nbclient import NotebookClient  # noqa: E402
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError  # noqa: E402
+from quarto import BookError, Names, markdown, notebook, parse  # noqa: E402
+
+import kxbook  # noqa: E402
+from kxbook.claim import read_ledger  # noqa: E402
 
 SITE = Path(__file__).resolve().parent
 LIBRARIES = (
