@@ -18,6 +18,8 @@
 PYTHON ?= python3
 BIN    := .venv/bin
 SINCE  ?= HEAD
+# Every process would compile everything again, tests above all: what it writes stays in .venv and in __pycache__.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: test test-all quick coverage test-matrix trust book lab bench sync format lint hooks dist picture clean
 test: .venv/ready

@@ -223,6 +223,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                               'kxbook.exact._all_cuts': ('exact.html#_all_cuts', 'kxbook/exact.py'),
                               'kxbook.exact._axis_cuts': ('exact.html#_axis_cuts', 'kxbook/exact.py'),
                               'kxbook.exact._centred_matrix': ('exact.html#_centred_matrix', 'kxbook/exact.py'),
+                              'kxbook.exact._interval_costs': ('exact.html#_interval_costs', 'kxbook/exact.py'),
                               'kxbook.exact.best_tree': ('exact.html#best_tree', 'kxbook/exact.py'),
                               'kxbook.exact.optimal_cut': ('exact.html#optimal_cut', 'kxbook/exact.py')},
             'kxbook.fit': { 'kxbook.fit.ClusterMeans': ('fit.html#clustermeans', 'kxbook/fit.py'),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .columns import Column, encode
+from .columns import Column, compiled, encode
 from .kernel import check_points
 from .price import check_weights, spectral_bound
 from .tree import Tree, TreeBuilder
@@ -53,30 +53,45 @@ class _Cuts(NamedTuple):
         return int((total > total.min() + noise).argmin())
 
 
+@compiled
+def _interval_costs(
+    G: NDArray, D: NDArray, size: NDArray
+) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    "First and last value of each interval, its cost, and that of the rest; from sums by value."
+    m, c = len(G), 0
+    P, column = np.zeros((m + 1, m + 1)), np.zeros(m)
+    for i in range(m):
+        for j in range(m):
+            column[j] += G[i, j]
+            P[i + 1, j + 1] = P[i + 1, j] + column[j]
+    first, last = np.empty(m * (m - 1) // 2, np.int64), np.empty(m * (m - 1) // 2, np.int64)
+    inside, outside = np.empty(len(first)), np.empty(len(first))
+    for a in range(m - 1):
+        for b in range(a + 1, m):
+            s = P[b, b] - 2 * P[a, b] + P[a, a]
+            rest = P[m, m] - 2 * (P[b, m] - P[a, m]) + s
+            n, trace = size[b] - size[a], D[b] - D[a]
+            first[c], last[c] = a, b - 1
+            inside[c] = trace - s / n
+            outside[c] = D[m] - trace - rest / (size[m] - n)
+            c += 1
+    return first[:c], last[:c], inside[:c], outside[:c]
+
+
 def _axis_cuts(axis: int, K: NDArray, codes: NDArray, w: NDArray) -> _Cuts:
     "The intervals of an axis that begin and end at data."
     order = np.argsort(codes, kind="stable")
-    here, start = np.unique(codes[order], return_index=True)
-    w = w[order]
-    K = K[np.ix_(order, order)] * w[:, None] * w
-    G = np.add.reduceat(np.add.reduceat(K, start, 0), start, 1)
-    P = np.zeros((len(here) + 1, len(here) + 1))
-    P[1:, 1:] = G.cumsum(0).cumsum(1)
-    ends = np.r_[start, len(codes)]
-    D, size = (np.r_[0.0, v.cumsum()][ends] for v in (K.diagonal() / w, w))
-    a, b = np.triu_indices(len(here))
-    some = (b - a + 1 < len(here)) & ((b < len(here) - 1) | (a == 0))  # each division once
-    a, b = a[some], b[some] + 1
-    s = P[b, b] - 2 * P[a, b] + P[a, a]
-    rest = P[-1, -1] - 2 * (P[b, -1] - P[a, -1]) + s
-    n, inside, trace = size[-1], size[b] - size[a], D[b] - D[a]
-    return _Cuts(
-        axis=np.full(len(a), axis),
-        first=here[a],
-        last=here[b - 1],
-        inside=trace - s / inside,
-        outside=D[-1] - trace - rest / (n - inside),
-    )
+    codes, w = codes[order], w[order]
+    K = K[order[:, None], order] * w[:, None] * w
+    ends = np.concatenate([[0], np.flatnonzero(codes[1:] != codes[:-1]) + 1, [len(codes)]])
+    start, D, size = ends[:-1], np.zeros(len(w) + 1), np.zeros(len(w) + 1)
+    np.cumsum(K.diagonal() / w, out=D[1:])
+    np.cumsum(w, out=size[1:])
+    if len(start) < len(codes):  # equal values are one
+        K = np.add.reduceat(np.add.reduceat(K, start, 0), start, 1)
+    first, last, inside, outside = _interval_costs(K, D[ends], size[ends])
+    here = codes[start]
+    return _Cuts(np.full(len(first), axis), here[first], here[last], inside, outside)
 
 
 def _all_cuts(K: NDArray, codes: NDArray, w: NDArray) -> _Cuts:
@@ -168,7 +183,7 @@ class _TreeSearch:
         if self.work > self.most:
             raise GivenUp(f"The best tree takes more than {self.most:g} looks through an axis.")
         rows = self._rows(part)
-        K, w = self.K[np.ix_(rows, rows)], self.weights[rows]
+        K, w = self.K[rows[:, None], rows], self.weights[rows]
         leaf = _Best(float(w @ K.diagonal() - w @ K @ w / w.sum()), None)
         if leaves == 1:
             return leaf

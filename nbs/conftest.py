@@ -7,11 +7,13 @@ the marker `slow`, which runs all of it.
 import multiprocessing
 import os
 import re
+import sys
 import tempfile
 from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # a process for each core
     os.environ.setdefault(name, "1")
+sys.modules["rfc3987_syntax"] = None  # jsonschema goes without: its grammars take seconds to load
 
 import pytest  # noqa: E402
 from run_notebook import DONE, LOADED, run  # noqa: E402

@@ -19,15 +19,17 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
-import nbformat
-import reference
-import yaml
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
-from quarto import BookError, Names, markdown, notebook, parse
+sys.modules["rfc3987_syntax"] = None  # jsonschema goes without: its grammars take seconds to load
 
-import kxbook
-from kxbook.claim import read_ledger
+import nbformat  # noqa: E402
+import reference  # noqa: E402
+import yaml  # noqa: E402
+from nbclient import NotebookClient  # noqa: E402
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError  # noqa: E402
+from quarto import BookError, Names, markdown, notebook, parse  # noqa: E402
+
+import kxbook  # noqa: E402
+from kxbook.claim import read_ledger  # noqa: E402
 
 SITE = Path(__file__).resolve().parent
 LIBRARIES = (
@@ -185,6 +187,21 @@ def run(nb, name, root, work):
     return nb, cached, seconds
 
 
+def longest_first(texts, work):
+    "The notebooks by the seconds of their last run; before them those that have not run, by their slow cells and claims."
+    times = work / "seconds.json"
+    took = json.loads(times.read_text()) if times.exists() else {}
+
+    def key(path):
+        return (
+            -took.get(path, 1e9),
+            -texts[path].count("#| slow"),
+            -texts[path].count("with claim("),
+        )
+
+    return sorted(texts, key=key)
+
+
 def run_all(notebooks, order, root, work):
     """Run as many notebooks at a time as there are cores, in a given order; what they took is printed.
 
@@ -203,6 +220,10 @@ def run_all(notebooks, order, root, work):
     )
     for seconds, path in times:
         print(f"  {seconds:6.1f} s  {path}")
+    kept = work / "seconds.json"
+    took = json.loads(kept.read_text()) if kept.exists() else {}
+    took |= {path: round(seconds, 1) for seconds, path in times}
+    write(kept, json.dumps({path: took[path] for path in sorted(took) if path in notebooks}))
     for forgotten in set((work / "outputs").glob("*")) - {cached for _, cached, _ in done.values()}:
         forgotten.unlink()
     return {path: nb for path, (nb, *_) in done.items()}
@@ -266,8 +287,8 @@ def stage(root, work):
     bibliography = (root / config["bibliography"]).read_text(encoding="utf-8")
     names.check(set(re.findall(r"^@\w+\{([^,\s]+),", bibliography, re.M)))
 
-    longest_first = sorted(notebooks, key=lambda path: -texts[path].count("#| slow"))
-    done = run_all(notebooks, longest_first, root, work)
+    order = longest_first({path: texts[path] for path in notebooks}, work)
+    done = run_all(notebooks, order, root, work)
     pages |= {path: nbformat.writes(nb) for path, nb in done.items()}
     modules = [m for m in modules if m]
     pages |= {f"api/{m}.md": reference.page(m) for m in modules}

@@ -6,6 +6,7 @@ import sys
 from importlib.metadata import files
 from pathlib import Path
 
+sys.modules["rfc3987_syntax"] = None  # jsonschema goes without: its grammars take seconds to load
 SITE = Path(__file__).parent
 sys.path.insert(0, str(SITE))
 from quarto import STATEMENTS  # noqa: E402

@@ -6,12 +6,14 @@ Skipped, with the reason, where there is no Chromium; `KXBOOK_BROWSER=required` 
 import json
 import os
 import shutil
+import sys
 import tempfile
 from contextlib import contextmanager
 from importlib.metadata import files
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # a process for each core
     os.environ.setdefault(name, "1")
+sys.modules["rfc3987_syntax"] = None  # jsonschema goes without: its grammars take seconds to load
 
 import pytest  # noqa: E402
 from selenium import webdriver  # noqa: E402

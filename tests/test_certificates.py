@@ -45,7 +45,9 @@ from kxbook.tables import partition_array
 CERTIFICATES = int(os.environ.get("CERTIFICATES", 400))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(s, marks=pytest.mark.slow) for s in range(4, 8))]
+)
 def test_no_certificate_is_false(seed):
     rows = attack(1000 + seed, CERTIFICATES // 8)
     wrong = [one for row in rows for one in row[2]]
@@ -68,9 +70,10 @@ def crossed(X, Y):  # not semidefinite, zero on its diagonal where a coordinate 
 # Found by the adversary: a kernel that somebody brought, so small that floats call it zero.
 @pytest.mark.parametrize("how", ["dense", "streamed", "single", "pieces", "nystroem"])
 @pytest.mark.parametrize("function", [bilinear, saddle, crossed])
-def test_kernels_that_vanish_promise_no_more_than_floats_know(function, how):
+@pytest.mark.parametrize("trials", [24, pytest.param(60, marks=pytest.mark.slow)])
+def test_kernels_that_vanish_promise_no_more_than_floats_know(function, how, trials):
     seen, rng = 0, np.random.default_rng(0)
-    for trial in range(60):
+    for trial in range(trials):
         n, d = int(rng.integers(2, 6)), int(rng.integers(1, 3))
         X = np.abs(rng.integers(0, 3, size=(n, d)) + rng.normal(size=(n, d)) * (trial % 2))
         X, k = X * 10.0 ** rng.uniform(-175, -140), int(rng.integers(1, min(n, 3) + 1))
@@ -543,8 +546,11 @@ MODELS = [
 
 @pytest.mark.parametrize("make", MODELS)
 @pytest.mark.parametrize("bound", ["spectral", "relaxed"])
-def test_rigorous_certificates_are_true_without_tolerance(make, bound):
-    for seed in range(12):
+@pytest.mark.parametrize(
+    "seeds", [range(4), pytest.param(range(4, 12), marks=pytest.mark.slow)], ids=["few", "more"]
+)
+def test_rigorous_certificates_are_true_without_tolerance(make, bound, seeds):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         X = rng.uniform(0, 2, size=(8, 2)).round(1) * 10.0 ** rng.integers(
             -3, 3

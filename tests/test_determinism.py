@@ -79,7 +79,8 @@ def ties(n=120, d=2, seed=0):
     return np.random.default_rng(seed).integers(0, 5, size=(n, d)).astype(float)
 
 
-@pytest.mark.parametrize("limit", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [1, 2])
 def test_limits_of_threads_within_a_process(limit):
     X = np.random.default_rng(4).normal(size=(1300, 3)).round(1)  # several blocks
     with threadpool_limits(limit):

@@ -158,7 +158,7 @@ def test_the_kernel_is_computed_once(monkeypatch, kernel):
 
 
 def test_a_pickle_leaves_out_what_can_be_made_again():
-    X, _ = make_blobs(1500, 3, centers=3, random_state=0)
+    X, _ = make_blobs(700, 3, centers=3, random_state=0)
     for options in ({}, {"gram": "streamed"}, {"gram": "nystroem"}, {"kernel": "linear"}):
         model = KernelExKMC(3, random_state=0, **options).fit(X)
         text = pickle.dumps(model)
@@ -188,7 +188,7 @@ def test_the_number_of_threads_changes_nothing(name):
 
 
 def test_threads_of_kernel_kmeans():
-    X, _ = make_blobs(2000, 3, centers=4, random_state=0)
+    X, _ = make_blobs(1300, 3, centers=4, random_state=0)  # several blocks
     models = [KernelKMeans(4, gram="streamed", n_jobs=n, n_init=1, random_state=0) for n in (1, 3)]
     one, three = (m.fit(X) for m in models)
     assert one.inertia_ == three.inertia_ and (one.labels_ == three.labels_).all()

@@ -14,20 +14,24 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture
 def run(tmp_path):
-    "Run pytest on a folder with one notebook of the given cells."
+    "Run pytest on a folder with one notebook of the given cells, and one beside it if there are cells for it."
     shutil.copy(ROOT / "nbs" / "conftest.py", tmp_path)
     shutil.copy(ROOT / "settings.ini", tmp_path)
 
     env = os.environ | {"PYTHONPATH": str(ROOT / "tools")}
 
-    def run(*cells, mark="not slow", front="# A chapter"):
+    def run(*cells, mark="not slow", front="# A chapter", beside=()):
         first = (
             nbformat.v4.new_raw_cell(front)
             if front.startswith("---")
             else nbformat.v4.new_markdown_cell(front)
         )
-        nb = nbformat.v4.new_notebook(cells=[first, *map(nbformat.v4.new_code_cell, cells)])
-        nbformat.write(nb, tmp_path / "07_broken.ipynb")
+        for name, sources in {"07_broken": cells, "08_beside": beside}.items():
+            code = list(map(nbformat.v4.new_code_cell, sources))
+            if code:
+                nbformat.write(
+                    nbformat.v4.new_notebook(cells=[first, *code]), tmp_path / f"{name}.ipynb"
+                )
         command = [
             sys.executable,
             "-m",
@@ -47,12 +51,16 @@ def run(tmp_path):
 
 
 def test_failure_names_notebook_cell_and_line(run):
-    code, text = run("x = 0", "y = 1\nassert x == y, 'not equal'")
-    assert code == 1
+    "The notebook beside it passes: its cells share a namespace and run in order."
+    code, text = run(
+        "x = 0", "y = 1\nassert x == y, 'not equal'", beside=("x = 1", "assert x == 1")
+    )
+    assert code == 1 and "1 failed, 1 passed" in text
     assert "07_broken.ipynb, cell 3, line 2: AssertionError: not equal" in text
     assert "site-packages" not in text
 
 
+@pytest.mark.slow
 def test_cells_share_a_namespace_and_run_in_order(run):
     assert run("x = 1", "assert x == 1")[0] == 0
 

@@ -477,6 +477,7 @@ def test_a_side_may_be_split_into_two_and_two():
     assert np.isclose(kernel_cost(linear()(X), best_tree(linear()(X), X, 4).predict(X)), 4.5)
 
 
+@pytest.mark.slow
 def test_as_many_clusters_as_points_beyond_the_dense_limit():
     X = np.random.default_rng(0).normal(size=(3001, 2))
     assert spectral_bound(as_gram(gaussian(50.0), X), 3001) <= 0

@@ -24,10 +24,11 @@ def schema(name, *paths):
 
 
 def test_workflows_are_valid(tmp_path):
-    assert not (found := schema("github-workflows", *WORKFLOWS)), found
     bad = tmp_path / "bad.yml"
     bad.write_text(WORKFLOWS[0].read_text().replace("runs-on:", "runs_on:"))
-    assert "runs_on" in schema("github-workflows", bad)
+    found = schema("github-workflows", *WORKFLOWS, bad)
+    assert "runs_on" in found
+    assert not [path for path in WORKFLOWS if str(path) in found], found
 
 
 def test_workflows_run_targets_that_exist():

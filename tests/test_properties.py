@@ -1008,12 +1008,10 @@ def test_exports_say_what_the_tree_says(tree, seed):
         )
         assert [row[-1] for row in sorted(base.execute(report.to_sql(tree)).fetchall())] == said
     base.close()
-    rules = tree.rules(X=X)
+    rules, lines = tree.rules(X=X), tree.to_text().splitlines()
     assert sum(rule.count for rule in rules) == len(X)
     for row, label in zip(X.tolist(), said):
-        assert follow(tree.to_text().splitlines(), row) == label and all(
-            holds(c, row) for c in tree.explain(row)
-        )
+        assert follow(lines, row) == label and all(holds(c, row) for c in tree.explain(row))
         assert [rule.label for rule in rules if all(holds(c, row) for c in rule.conditions)] == [
             label
         ]
