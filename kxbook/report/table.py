@@ -189,7 +189,7 @@ def cells_of(
             return values.astype(float)  # whole numbers beyond 2^53 are rounded, as in a CSV file
         items = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
         missing = [_is_missing(v) for v in items]
-        if all(gap or isinstance(v, (Real, Decimal)) for gap, v in zip(missing, items)):
+        if all(gap or isinstance(v, (Real, Decimal, np.bool_)) for gap, v in zip(missing, items)):
             return np.array([np.nan if gap else float(v) for gap, v in zip(missing, items)])
         return ["" if gap else str(v) for gap, v in zip(missing, items)]
     except (ValueError, TypeError, LookupError, OverflowError, NotImplementedError) as e:
