@@ -38,7 +38,7 @@ def run_commands(folder):
 
 def run_example(folder):
     subprocess.run(
-        [sys.executable, "-c", "\n".join(blocks("python"))],
+        [sys.executable, "-c", blocks("python")[1]],
         cwd=folder,
         check=True,
         env=os.environ | {"MPLBACKEND": "agg"},
@@ -59,10 +59,21 @@ def draw_report(browser, report, picture):
 
 def test_commands_make_the_report_that_is_shown(tmp_path):
     page = run_commands(tmp_path).read_text(encoding="utf-8")
-    headline = html.unescape(re.search(r"<h1>(.*?)</h1>", page, re.S)[1])
+    headline = html.unescape(re.search(r"<h1[^>]*>(.*?)</h1>", page, re.S)[1])
     shown = re.search(r'<img src="site/readme-report.png"[^>]*alt="([^"]*)"', README)[1]
     assert headline in shown, f"run `make picture` and describe it: {headline}"
     assert README.index("site/readme-report.png") < README.index("## ")  # on the first screen
+
+
+def test_three_lines_make_the_same_report(tmp_path):
+    "All of it but the section that says how to do it again, where a call stands for the command."
+    by_command = run_commands(tmp_path).read_text(encoding="utf-8")
+    program = blocks("python")[0]
+    assert len([line for line in program.splitlines() if line]) == 3
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    by_call = (tmp_path / "report.html").read_text(encoding="utf-8")
+    again = re.compile(r"<pre>.*?</pre>", re.S)
+    assert again.sub("", by_call) == again.sub("", by_command) and by_call != by_command
 
 
 @pytest.mark.slow
