@@ -278,7 +278,7 @@ function reserveRoom() {
     element.style.minHeight = "";
     const heights = data.steps.map((step) => {
       element.textContent = step[key];
-      return element.offsetHeight;
+      return Math.ceil(element.getBoundingClientRect().height);
     });
     element.style.minHeight = `${Math.max(...heights)}px`;
   }
