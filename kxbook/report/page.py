@@ -115,7 +115,7 @@ def _thinned(steps: int, chosen: int) -> list[int]:
     "At most so many positions of the slider, the chosen one among them."
     if steps <= _STEPS:
         return list(range(steps))
-    return sorted({chosen, *np.linspace(0, steps - 1, _STEPS).astype(int).tolist()})
+    return sorted({chosen, *np.linspace(0, steps - 1, _STEPS - 1).astype(int).tolist()})
 
 # %% ../../nbs/540_page.ipynb #76017bc3
 def _brief(
