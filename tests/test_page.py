@@ -4,6 +4,7 @@ import json
 import math
 import re
 import time
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -443,3 +444,12 @@ def test_the_page_of_a_large_table_is_small():
     X = rng.normal(size=(100_000, 20)) + 1.5 * rng.normal(size=(8, 20))[labels]
     found = explain_table(X, None, labels=labels, leaves=60, kernel="linear", base="empty")
     assert len(report_html(found).encode()) < 3_000_000
+
+
+@pytest.mark.parametrize("name", ["page.js", "page.css"])
+def test_files_can_be_packed(name):
+    "Comments end in their line, and no text goes on in the next: indentation means nothing."
+    lines = files("kxbook.report").joinpath(name).read_text(encoding="utf-8").splitlines()
+    assert all(line.endswith("*/") for line in lines if line.strip().startswith("/*"))
+    assert all(line.count("/*") == line.count("*/") for line in lines)
+    assert not [line for line in lines if line.count("`") % 2 or line.endswith("\\")]
