@@ -8,7 +8,7 @@
 # make lab        JupyterLab on the notebooks; options: make lab LAB="--no-browser --allow-root"
 # make bench      measure speed, memory and quality beside others, into benchmarks/results.json; one suite: make bench ONLY=sums
 # make sync       export the notebooks into kxbook/ and clean them: after every edit
-# make format     ruff's format for code, one sentence a line for prose
+# make format     ruff's format for code, oxfmt's for the page of a report, one sentence a line for prose
 # make lint       what `make format` and the tests would complain about, in seconds
 # make hooks      git runs format and sync before a commit, and merges notebooks cell by cell
 # make dist       wheel and source archive, into dist/; see RELEASING.md
@@ -65,10 +65,13 @@ format: .venv/ready
 	$(BIN)/python tools/prose.py
 	$(BIN)/ruff check --quiet --fix
 	$(BIN)/ruff format --quiet
+	$(BIN)/oxfmt kxbook/report/page.js kxbook/report/page.css
 
 lint: .venv/ready
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/oxlint kxbook/report
+	$(BIN)/oxfmt --check kxbook/report/page.js kxbook/report/page.css
 	$(BIN)/python tools/prose.py --check
 	$(BIN)/python -m mypy
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml

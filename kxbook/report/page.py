@@ -9,7 +9,9 @@ import base64
 import hashlib
 import json
 import platform
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
@@ -39,47 +41,81 @@ if TYPE_CHECKING:  # the next chapter makes what this one shows
 __all__ = ['page_data', 'versions', 'report_html']
 
 # %% ../../nbs/540_page.ipynb #685e355d
-_DRAWN, _TOP_FEATURES, _STEPS = 1500, 8, 40  # rows drawn, columns to choose from, positions
-
-
 def _end(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _leaf_data(tree: Tree, node: int, region: dict[int, list], explanation: Explanation) -> dict:
-    "A leaf for the page: its label, its conditions in words, and its boxes in numbers."
-    conditions = [condition_words(explanation.features[a], union) for a, union in region.items()]
-    return {
-        "label": int(tree.label[node]),
-        "when": conditions,
-        "box": {
-            str(a): [[_end(lo), _end(hi)] for (lo, _), (hi, _) in union]
-            for a, union in region.items()
-        },
-    }
+class _Conditions:
+    "Conditions that are written once: subject, what is said of it, axis, intervals."
 
+    def __init__(self, explanation: Explanation) -> None:
+        self.features, self.known = explanation.features, dict[tuple, int]()
 
-def _step_data(step: Step, explanation: Explanation, drawn: NDArray) -> dict:
-    "One position of the slider."
-    tree, ends = step.tree, step.tree.nodes_of(explanation.X)
-    reference = explanation.reference_labels
+    def place(self, axis: int, union: Sequence[tuple], words: tuple[str, str]) -> int:
+        "The place of a condition in the list."
+        intervals = tuple((_end(lo), _end(hi)) for (lo, _), (hi, _) in union)
+        return self.known.setdefault((*words, axis, intervals), len(self.known))
+
+    def question(self, tree: Tree, node: int) -> int:
+        "The place of what a node asks."
+        subject, asked = question_words(tree, node, self.features)
+        ends = (tree.lo[node], True), (tree.hi[node], True)
+        return self.place(int(tree.axis[node]), [ends], (subject, asked.removesuffix("?")))
+
+    def rule(self, region: dict[int, list]) -> list[int]:
+        "The places of the conditions of a leaf."
+        return [self.place(a, u, condition_words(self.features[a], u)) for a, u in region.items()]
+
+# %% ../../nbs/540_page.ipynb #595ad46e
+def _node_data(tree: Tree, explanation: Explanation, conditions: _Conditions) -> list[dict]:
+    "The nodes of a tree for the page."
+    reference, ends = explanation.reference_labels, tree.nodes_of(explanation.X)
     counts = np.zeros((len(tree.left), int(reference.max()) + 1), dtype=int)
     np.add.at(counts, (ends, reference), 1)
     regions, nodes = dict(leaf_conditions(tree)), []
-    for i in range(len(tree.left)):
-        if tree.left[i] >= 0:
-            asked = question_words(tree, i, explanation.features)
-            nodes.append({"ask": asked, "yes": int(tree.left[i]), "no": int(tree.right[i])})
+    for i, (yes, no) in enumerate(zip(tree.left.tolist(), tree.right.tolist())):
+        if yes >= 0:
+            nodes.append({"ask": conditions.question(tree, i), "yes": yes, "no": no})
         else:
-            leaf = _leaf_data(tree, i, regions.get(i, {}), explanation)
-            nodes.append(leaf | {"counts": counts[i].tolist()})
+            when = conditions.rule(regions[i]) if i in regions else None
+            nodes.append({"label": int(tree.label[i]), "when": when, "counts": counts[i].tolist()})
+    return nodes
+
+# %% ../../nbs/540_page.ipynb #f4a315f8
+def _sentences(text: str) -> list[str]:
+    return re.split(r"(?<=\.) ", text)
+
+
+def _price_text(price: float) -> str:
+    "A price with as many digits as matter."
+    return f"{price:.{3 if price < 10 else 1}f}" if np.isfinite(price) else "infinite"
+
+
+def _step_words(step: Step, explanation: Explanation) -> dict:
+    "What is said about a tree at the top of the page."
+    n, certificate, price = len(explanation.X), explanation.certificate, explanation.price
+    words = [f"The tree puts {n - step.wrong:,} of {n:,} rows where the clustering put them."]
+    if step.tree != explanation.tree:
+        price, cost = step.price, step.price * certificate.reference_cost
+        certificate = replace(certificate, price=price, cost=cost)
+    if step.tree == explanation.tree or np.isfinite(price):
+        words.append(_sentences(certificate.words())[0])
     return {
-        "nodes": nodes,
-        "price": _end(step.price),
-        "wrong": step.wrong,
-        "leaves": tree.n_leaves,
-        "at": ends[drawn].tolist(),
+        "headline": capital(explanation.headline(step)),
+        "lead": " ".join(words),
+        "tiles": [str(step.tree.n_leaves), percent(1 - step.wrong / n), _price_text(price)],
+        "price": _end(price),
     }
+
+# %% ../../nbs/540_page.ipynb #30fcadfb
+_DRAWN, _TOP_FEATURES, _STEPS = 1500, 8, 40  # rows drawn, columns to choose from, positions
+
+
+def _thinned(steps: int, chosen: int) -> list[int]:
+    "At most so many positions of the slider, the chosen one among them."
+    if steps <= _STEPS:
+        return list(range(steps))
+    return sorted({chosen, *np.linspace(0, steps - 1, _STEPS - 1).astype(int).tolist()})
 
 # %% ../../nbs/540_page.ipynb #76017bc3
 def _brief(
@@ -92,14 +128,20 @@ def _brief(
     more = 10 if spread == 0 else int(np.log10(max(most / spread, 1.0)))
     return [f"{v:.{min(5 + more, 17)}g}" for v in values]
 
+# %% ../../nbs/540_page.ipynb #a76d18dd
+def _document_head(explanation: Explanation) -> dict:
+    "The document of the report, without what can be made from the nodes of a tree."
+    document = json.loads(explanation.to_json())
+    document["tree"] = {k: v for k, v in document["tree"].items() if not isinstance(v, list)}
+    return document
 
-def _thinned(steps: int, chosen: int) -> list[int]:
-    "At most so many positions of the slider, the chosen one among them."
-    if steps <= _STEPS:
-        return list(range(steps))
-    return sorted({chosen, *np.linspace(0, steps - 1, _STEPS).astype(int).tolist()})
 
+def _file_name(source: str) -> str:
+    "How the name of a file begins that is saved from the page."
+    stem = re.sub(r"\.\w{1,8}$", "", source)
+    return re.sub(r"\W+", "-", stem).strip("-")[:40].strip("-") or "table"
 
+# %% ../../nbs/540_page.ipynb #9b4f59f3
 def page_data(
     explanation: Explanation,  # what is to be shown
 ) -> dict:
@@ -108,9 +150,9 @@ def page_data(
     n, k, rng = len(x), int(labels.max()) + 1, np.random.default_rng(0)
     drawn = np.arange(n) if n <= _DRAWN else np.sort(rng.choice(n, _DRAWN, replace=False))
     axes = np.argsort(-explanation.importances, kind="stable")[:_TOP_FEATURES]
-    chosen = next(i for i, s in enumerate(series) if s.tree == explanation.tree)
-    keep = _thinned(len(series), chosen)
-    features = explanation.features
+    chosen = _chosen(explanation)
+    keep, features = _thinned(len(series), chosen), explanation.features
+    conditions = _Conditions(explanation)
     return {
         "clusters": [cluster_name(c, explanation.clusters) for c in range(k)],
         "colours": [PALETTE[c % len(PALETTE)] for c in range(k)],
@@ -120,9 +162,74 @@ def page_data(
         "axes": [{"axis": int(a), "name": escape_invisible(features[a].name)} for a in axes],
         "points": [[*map(float, _brief(x[:, a], x[drawn, a]))] for a in axes],
         "ranges": [[float(x[:, a].min()), float(x[:, a].max())] for a in axes],
-        "steps": [_step_data(series[i], explanation, drawn) for i in keep],
+        "steps": [_step_data(series[i], explanation, conditions, drawn) for i in keep],
+        "conditions": [*conditions.known],
         "chosen": keep.index(chosen),
+        "document": _document_head(explanation),
+        "file": _file_name(explanation.source),
     }
+
+
+def _chosen(explanation: Explanation) -> int:
+    "The position of the slider at which the tree of the report is."
+    return next(i for i, s in enumerate(explanation.series) if s.tree == explanation.tree)
+
+
+def _step_data(
+    step: Step, explanation: Explanation, conditions: _Conditions, drawn: NDArray
+) -> dict:
+    "One position of the slider."
+    return {
+        "nodes": _node_data(step.tree, explanation, conditions),
+        **_step_words(step, explanation),
+        "wrong": step.wrong,
+        "leaves": step.tree.n_leaves,
+        "at": step.tree.nodes_of(explanation.X[drawn]).tolist(),
+    }
+
+# %% ../../nbs/540_page.ipynb #1dbb5c00
+_PROFILED, _STRONG = 12, 1.0  # columns that are not folded away, contrast that stands out
+
+
+def _profile_row(x: NDArray, values: list[float], contrast: NDArray, share: bool) -> list[tuple]:
+    "The typical values of a column in each cluster as text, and which of them stand out."
+    cells = []
+    for value, c in zip(values, contrast):
+        text = "–" if np.isnan(value) else percent(value) if share else _brief(x, [value])[0]
+        mark = "high" if c >= _STRONG else "low" if c <= -_STRONG else ""
+        cells.append((text, mark))
+    return cells
+
+
+def _profile_table(explanation: Explanation) -> dict:
+    "Typical values of each cluster, the columns with the strongest contrasts first."
+    profiles, rows, strength = explanation.profiles, [], []
+    for f, x in zip(explanation.features, explanation.X.T):
+        contrast = np.nan_to_num([p.contrast[f.name] for p in profiles])
+        values = [p.typical[f.name] for p in profiles]
+        rows.append(
+            (escape_invisible(f.name), _profile_row(x, values, contrast, f.value is not None))
+        )
+        strength.append(float(np.abs(contrast).max()))
+    ordered = [rows[i] for i in np.argsort(-np.array(strength), kind="stable")]
+    rest = len(rows) - _PROFILED
+    return {
+        "words": _profile_words(any(f.value is not None for f in explanation.features)),
+        "clusters": [(p.cluster, f"{p.rows:,} row{'' if p.rows == 1 else 's'}") for p in profiles],
+        "first": ordered[:_PROFILED],
+        "rest": ordered[_PROFILED:],
+        "more": capital(f"{count_words(rest, 'more column')}") if rest > 0 else "",
+    }
+
+
+def _profile_words(shares: bool) -> str:
+    "How to read the table."
+    also = ", or the share of rows that have the value" if shares else ""
+    return (
+        f"The median of each column in each cluster of the tree of this report{also}. "
+        "▲ and ▼ mark a cluster whose mean is at least one standard deviation above or below "
+        "that of all rows; columns in which this is strongest come first."
+    )
 
 # %% ../../nbs/540_page.ipynb #cf43b328
 def _importances(explanation: Explanation) -> dict:
@@ -137,7 +244,7 @@ def _importances(explanation: Explanation) -> dict:
         "never_asked": capital(asked) if rest else "",
     }
 
-
+# %% ../../nbs/540_page.ipynb #fb110871
 def _summary(explanation: Explanation) -> dict:
     "What the table contains, column by column."
     head, filled = ["column", "least", "median", "mean", "greatest"], "instead of missing"
@@ -180,35 +287,27 @@ def versions() -> dict[str, str]:
             known[name] = "unknown"
     return known
 
-# %% ../../nbs/540_page.ipynb #abe6e1bd
-@cache
-def _asset(name: str) -> str:
-    "A file of the page."
-    return files("kxbook.report").joinpath(name).read_text(encoding="utf-8")
-
-
+# %% ../../nbs/540_page.ipynb #c1a08a98
 def _static(explanation: Explanation) -> dict[str, Any]:
-    "What stands on the page whatever the slider says."
-    n, d = explanation.X.shape
-    right = n - explanation.wrong
-    words = explanation.certificate.words().replace(". ", ".\0").split("\0")
+    "What stands in the page before its program runs."
+    chosen = explanation.series[_chosen(explanation)]
+    (n, d), words = explanation.X.shape, _step_words(chosen, explanation)
+    leaves, right, price = words["tiles"]
+    tiles = [("rows", f"{n:,}", ""), ("columns used", str(d), ""), ("leaves", leaves, "leaves")]
+    cost = _sentences(explanation.certificate.words())
     settings = {name: "default" if v is None else v for name, v in explanation.settings.items()}
     settings |= {f"version of {name}": v for name, v in versions().items()}
     some = f"{_DRAWN:,} of {n:,} rows are drawn, chosen at random."
     return {
         "source": escape_invisible(explanation.source),
-        "headline": capital(explanation.headline()),
-        "lead": f"The tree puts {right:,} of {n:,} rows where the clustering put them. {words[0]}",
-        "tiles": [
-            ("rows", f"{n:,}"),
-            ("columns used", str(d)),
-            ("leaves", str(explanation.tree.n_leaves)),
-            ("rows right", percent(right / n)),
-            ("price", f"{explanation.price:.3f}"),
-        ],
+        "headline": words["headline"],
+        "lead": words["lead"],
+        "tiles": [*tiles, ("rows right", right, "right"), ("price", price, "price")],
+        "whose": "The slider shows another tree. This section is about the tree of the report.",
+        "profiles": _profile_table(explanation),
         "drawn": "Every row is drawn." if n <= _DRAWN else some,
-        "price_words": " ".join(words[:2]),
-        "more_words": " ".join(words[2:]),
+        "price_words": " ".join(cost[:2]),
+        "more_words": " ".join(cost[2:]),
         "certificate": explanation.certificate.proof_html(),
         **_importances(explanation),
         "truth": _truth(explanation, *explanation.truth) if explanation.truth else None,
@@ -220,12 +319,24 @@ def _static(explanation: Explanation) -> dict[str, Any]:
         "settings": [(name, escape_invisible(value)) for name, value in settings.items()],
     }
 
+# %% ../../nbs/540_page.ipynb #fe51f20c
+@cache
+def _asset(name: str) -> str:
+    "A file of the page."
+    return files("kxbook.report").joinpath(name).read_text(encoding="utf-8")
 
+
+def _packed(text: str) -> str:
+    "A style or a program without indentation, empty lines and lines of comments."
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
+
+# %% ../../nbs/540_page.ipynb #abe6e1bd
 def report_html(
     explanation: Explanation,  # what is to be shown
 ) -> str:
     "The report: one page of HTML that needs nothing else."
-    program = _asset("page.js")
+    program = _packed(_asset("page.js"))
     fingerprint = base64.b64encode(hashlib.sha256(program.encode()).digest()).decode()
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; "
@@ -238,7 +349,7 @@ def report_html(
     return form.render(
         **_static(explanation),
         policy=policy,
-        style=_asset("page.css"),
+        style=_packed(_asset("page.css")),
         program=program,
         data=data.replace("<", "\\u003c"),
     )
