@@ -973,6 +973,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                'kxbook.search._scatter_trees': ('search.html#_scatter_trees', 'kxbook/search.py'),
                                'kxbook.search._scatters': ('search.html#_scatters', 'kxbook/search.py'),
                                'kxbook.search._side_costs': ('search.html#_side_costs', 'kxbook/search.py'),
+                               'kxbook.search._sums_by_code': ('search.html#_sums_by_code', 'kxbook/search.py'),
                                'kxbook.search.agreement_tree': ('search.html#agreement_tree', 'kxbook/search.py'),
                                'kxbook.search.best_found': ('search.html#best_found', 'kxbook/search.py'),
                                'kxbook.search.centre_features': ('search.html#centre_features', 'kxbook/search.py'),

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from .columns import Column, encode
+from .columns import Column, compiled, encode, encode_columns
 from kxbook.estimators import (
     KernelExKMC,
     KernelIMM,
@@ -25,10 +25,11 @@ from kxbook.estimators import (
 from .exact import GivenUp, best_tree
 from .fit import Grown, Reference, Settings, imm_run
 from .gram import Gram, LowRankGram, StreamedGram, one_blas_thread, sq_dists
-from .grow import grow
+from .grow import Limits, grow_from
 from .imm import Surrogate
 from .kernel import Kernel
 from .memory import MemoryProblem
+from .nodes import BinnedCosts, SortedCosts
 from .price import kernel_cost
 from .surrogate import SURROGATES
 from .sweep import quantise, sweep
@@ -126,6 +127,23 @@ def _frozen(root: _Node, columns: list[Column]) -> Tree:
     return builder.build()
 
 # %% ../nbs/460_search.ipynb #c815f2ab
+@compiled
+def _sums_by_code(codes: NDArray, rows: NDArray, w: NDArray, m: int) -> tuple[NDArray, NDArray]:
+    "The codes of some rows, of m, and beside each the sum of w over its rows, and zero."
+    sums, seen, count = np.zeros(m, np.int64), np.zeros(m, np.bool_), 0
+    for i in range(len(rows)):
+        c = codes[rows[i]]
+        sums[c] += w[i]
+        count += not seen[c]
+        seen[c] = True
+    present, G, count = np.empty(count, np.int64), np.zeros((count, 2), np.int64), 0
+    for c in range(m):
+        if seen[c]:
+            present[count], G[count, 0] = c, sums[c]
+            count += 1
+    return present, G
+
+
 class CutOptimizer:
     "Moves the cuts of trees on given points, for a table of costs."
 
@@ -188,7 +206,7 @@ class CutOptimizer:
     ) -> tuple[_CodeCut | None, bool]:
         "The cut, and whether the sides change places; no cut if the outside takes all."
         unit = max(float(np.abs(more).max()), 1e-300) / 2.0 ** (51 - int(np.log2(len(rows)) + 1))
-        w = np.rint(more / unit)  # whole numbers, so that sums are exact
+        w = np.rint(more / unit).astype(np.int64)  # so that sums are exact
 
         def total(cut: _CodeCut) -> tuple[int, bool]:
             inside = cut.inside(self.columns, rows)
@@ -197,12 +215,9 @@ class CutOptimizer:
 
         best, (value, swap) = current, total(current)
         for axis, column in enumerate(self.columns):
-            code = column.codes[rows]
-            present = np.flatnonzero(np.bincount(code))
+            present, G = _sums_by_code(column.codes, rows, w, len(column.values))
             if len(present) < 2:
                 continue
-            G = np.zeros((len(present), 2), np.int64)
-            G[:, 0] = np.bincount(code, w)[present]
             cost, first, last = sweep(G, self.threshold)
             if cost < value:
                 cut = _CodeCut(axis, int(present[first]) if first else 0, int(present[last]))
@@ -515,8 +530,10 @@ class Search:
         self.big = len(self.X) > MAX_EXACT_POINTS or work > WORK_LIMIT
         self.heavy = self.big or work * self.max_leaves > 10 * WORK_LIMIT
         self.heavy |= self.max_leaves > LEAF_LIMITS[0]
-        bins = 1024 if self.big and self.bins is None else self.bins
-        self.columns = [encode(x, bins) for x in self.X.T]
+        fine, coarse = (1024, 256) if self.big and self.bins is None else (self.bins, self.bins)
+        self.columns = [encode(x, fine) for x in self.X.T]
+        self.coarse = self.columns if fine == coarse else encode_columns(self.X, coarse)
+        self.store = SortedCosts if coarse is None else BinnedCosts
         self.optimizer = CutOptimizer(self.columns, self.cuts, self.max_leaves > self.k)
 
     def fits(self, tree: Tree) -> bool:
@@ -553,11 +570,9 @@ class Search:
 
     def grow(self, costs: NDArray, tree: Tree | None = None) -> Tree:
         "Grow a tree by a table of costs, within the limits."
-        bins = 256 if self.big and self.bins is None else self.bins
-        leaves, depth = self.max_leaves, self.max_depth
-        return grow(
-            self.X, costs, leaves, tree, cuts=self.cuts, bins=bins, quiet=True, max_depth=depth
-        )
+        store = self.store([c.codes for c in self.coarse], quantise(costs)[0], self.X)
+        limits = Limits(self.max_leaves, self.max_depth, self.cuts, quiet=True)
+        return grow_from(store, self.coarse, limits, tree)
 
 # %% ../nbs/460_search.ipynb #7c5f4499
 def _cart(search: Search, label: NDArray) -> Tree:
