@@ -18,7 +18,7 @@ def run(tmp_path):
     shutil.copy(ROOT / "nbs" / "conftest.py", tmp_path)
     shutil.copy(ROOT / "settings.ini", tmp_path)
 
-    env = os.environ | {"PYTHONPATH": str(ROOT / "tools")}
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "tools"), str(ROOT)])}
 
     def run(*cells, mark="not slow", front="# A chapter", beside=()):
         first = (
