@@ -153,7 +153,7 @@ def entry(module, name):
     "One public name."
     obj = getattr(module, name)
     obj = inspect.unwrap(getattr(obj, "py_func", obj))
-    short = module.__name__.split(".")[-1]
+    short = module.__name__.removeprefix("kxbook.")
     if not callable(obj):
         says = constant(module, name)
         return [
