@@ -229,8 +229,9 @@ def feature_bound(
 def centred_eigenvalues(
     gram: Gram,  # the kernel on the points
     weights: NDArray,  # (n,) weights of the points
+    top: int | None = None,  # only so many of the largest; all by default
 ) -> NDArray:
-    "All eigenvalues of the centred and weighted matrix, rising."
+    "Eigenvalues of the centred and weighted matrix, rising."
     K = gram.K if isinstance(gram, DenseGram) else gram.times(np.eye(gram.n))
     root, share = np.sqrt(weights), weights / weights.sum()
     means = K @ share
@@ -238,7 +239,11 @@ def centred_eigenvalues(
     A -= means - share @ means
     A *= root[:, None]
     A *= root
-    return eigvalsh(A + A.T, overwrite_a=True, check_finite=False) / 2
+    n, block = gram.n, 256
+    for i in range(0, n, block):  # the symmetric part: of A, rows right of the diagonal
+        A[i : i + block, i:] += A[i:, i : i + block].T
+    some = None if top is None else [max(n - top, 0), n - 1]
+    return eigvalsh(A.T, subset_by_index=some, overwrite_a=True, check_finite=False) / 2
 
 
 def needs_probes(
@@ -268,7 +273,7 @@ def spectral_bound(
     if r == 0:
         return trace - noise
     if not needs_probes(gram):
-        values = centred_eigenvalues(gram, w)[::-1][:r]
+        values = centred_eigenvalues(gram, w, r)
     elif noise == 0:  # the kernel is zero
         return 0.0
     else:
