@@ -187,11 +187,14 @@ _FORMS: dict[str, Callable[[Explanation, str], str]] = {  # by option; the text 
 _PARAMETERS = "k labels truth leaves kernel gamma scale method base cuts gram seed".split()
 
 
-def _list(text: str | None) -> list[str]:
-    "Names from a list with commas; a name with a comma stands in double quotes."
+def _list(texts: Sequence[str] | None) -> list[str]:
+    "Names from lists with commas; a name with a comma stands in double quotes."
+    text = ""
     try:
-        lines = csv.reader([text or ""], skipinitialspace=True, strict=True)
-        return next(lines, [])
+        names = []
+        for text in texts or ():
+            names += next(csv.reader([text], skipinitialspace=True, strict=True), [])
+        return names
     except csv.Error as e:
         raise UserError(
             f"'{escape_invisible(text)}' is not a list of names: {e}. A name with a comma or a "
@@ -342,8 +345,8 @@ _OPTIONS: dict[str, list[tuple[str, str, dict]]] = {
 
 # %% ../nbs/560_cli.ipynb #870cc594
 _OPTIONS["columns"] = [
-    ("--columns", "use these columns only", {"metavar": "A,B"}),
-    ("--drop", "do not use these columns", {"metavar": "A,B"}),
+    ("--columns", "use these columns only", {"metavar": "A,B", "action": "append"}),
+    ("--drop", "do not use these columns", {"metavar": "A,B", "action": "append"}),
     ("--one-hot", "use columns of text, one feature per value", {"action": "store_true"}),
     ("--impute", "what stands for a missing number", {"choices": ("median", "mean")}),
     ("--labels", "explain the clusters in this column", {"metavar": "COLUMN"}),

@@ -760,18 +760,26 @@ def agreement_tree(
     settings: Settings,  # what is asked for
     reference: Reference,  # the clusters to be explained
 ) -> Grown:
-    "The tree of the search that agrees best with given clusters."
+    "Of the trees of the search and of growth by labels, the one that agrees best with clusters."
     Z = reference.V / problem.total[:, None]
     items = reference.items
     by_label = Reference(
         LowRankGram(Z, lambda X: np.asarray(X)), items.rows, items.label, items.weight
     )
-    tree, imm = search_tree(problem, settings, reference, by_label)
-    votes = np.zeros((tree.n_leaves, reference.k))
-    np.add.at(votes, tree.apply(problem.points), reference.V)
-    labels = dict(zip(tree.leaves.tolist(), votes.argmax(1).tolist()))
-    nodes = [list(row) for row in zip(tree.axis, tree.lo, tree.hi, tree.left, tree.right)]
-    return Grown(build_tree(nodes, labels, tree.n_features), imm)
+    searched, imm = search_tree(problem, settings, reference, by_label)
+    limits = settings.leaves(reference.k), settings.max_depth, settings.cuts, problem.bins
+    search, wrong = Search(problem.points, problem.total, by_label, *limits), []
+    bases = [None] if imm is None else [None, imm.tree]
+    table = by_label.D * problem.total[:, None]
+    trees = [searched, *(search.grow(table, base) for base in bases)]
+    for i, tree in enumerate(trees):
+        votes = np.zeros((tree.n_leaves, reference.k))
+        np.add.at(votes, tree.apply(problem.points), reference.V)
+        labels = dict(zip(tree.leaves.tolist(), votes.argmax(1).tolist()))
+        nodes = [list(row) for row in zip(tree.axis, tree.lo, tree.hi, tree.left, tree.right)]
+        trees[i] = build_tree(nodes, labels, tree.n_features)
+        wrong.append(float((votes.sum(1) - votes.max(1)).sum()))
+    return Grown(trees[int(np.argmin(wrong))], None)
 
 # %% ../nbs/460_search.ipynb #48f5cbfb
 def search_tree(

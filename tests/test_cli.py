@@ -401,8 +401,8 @@ def test_hostile_names(hostile, tmp_path, capsys):
 
 MISTAKES = [
     ([], "Say how many clusters"),
-    (["-k", "0"], "n_clusters"),
-    (["-k", "1000"], "n_samples=150"),
+    (["-k", "0"], "k must be a whole number, at least 1"),
+    (["-k", "1000"], "at most the number of rows, 150. Got 1000"),
     (["-k", "3", "--labels", "species"], "use one of them"),
     (["-k", "3", "--leaves", "2", "--base", "imm"], "max_leaves"),
     (["-k", "3", "--gamma", "-1"], "gamma"),

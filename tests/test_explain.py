@@ -3,8 +3,10 @@
 import inspect
 import json
 import os
+import sqlite3
 from decimal import Decimal
 
+import duckdb
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -17,7 +19,7 @@ import kxbook
 from kxbook import Explanation, explain
 from kxbook.cli import main
 from kxbook.data import load_iris
-from kxbook.report import METHODS
+from kxbook.report import METHODS, scale_columns
 from kxbook.report.table import Reading, Table, UserError, cells_of, read_table
 
 NAMES = ["sepal length", "sepal width", "petal length", "petal width"]
@@ -69,7 +71,8 @@ def test_every_kind_of_table_gives_what_the_command_gives(frame, files, capsys):
         "table": read_table(frame, Reading(one_hot=True, impute="median"), ["species"]),
     }
     for kind, table in kinds.items():
-        explanation = explain(table, 3, **OPTIONS)
+        read = {"one_hot": False, "impute": None} if kind == "table" else {}
+        explanation = explain(table, 3, **OPTIONS | read)
         assert content(explanation) == command, kind
         assert explanation.left_out == {} and explanation.truth[0] == "species"
         assert [f.name for f in explanation.features][-1] == "size: small"
@@ -139,7 +142,17 @@ def test_the_search_agrees_at_least_as_well_as_growth():
         ({"k": 3, "drop": "weight"}, "There is no column 'weight'"),
         ({"k": 3, "impute": None}, "impute='median', or leave the column out with drop"),
         ({"k": 3, "impute": "zero"}, "impute must be median or mean. Got 'zero'"),
-        ({"k": 400}, "400"),
+        ({"k": 400}, "k must be a whole number, at least 1 and at most the number of rows, 150"),
+        ({"k": 2.5}, "k must be a whole number"),
+        ({"k": 3, "leaves": 0}, "leaves must be a whole number, at least 1. Got 0"),
+        ({"k": 3, "seed": np.random.default_rng(0)}, "seed must be a whole number"),
+        ({"labels": 2}, "the name of a column, or a fitted clusterer with labels_. Got int"),
+        ({"labels": KMeans(3)}, "Got KMeans"),
+        ({"labels": np.zeros((150, 2))}, "one value for each row"),
+        (
+            {"labels": pd.Series(range(150), index=range(150, 0, -1)) % 3},
+            "labels has another index",
+        ),
         ({"k": 3, "method": "guess"}, "method must be one of"),
         ({"k": 3, "scale": "log"}, "scale must be one of"),
     ],
@@ -162,6 +175,93 @@ def test_values_of_frames_and_their_gaps():
         assert x.dtype == float and np.isnan(x[1]) and x[0] in (1, 1.5)
     dates = pd.Series(pd.to_datetime(["2020-01-01", None]))
     assert cells_of("a", dates) == ["2020-01-01 00:00:00", ""]
+
+
+def test_texts_do_not_depend_on_the_rows_beside_them(tmp_path):
+    "A column of texts and other values, of which new rows may hold only the others."
+    labels = [0, 1] * 20
+    for one, other in ((True, "maybe"), (1.0, "x"), (1, "x"), (True, False)):
+        table = pd.DataFrame({"c": pd.Series([one, other] * 20, dtype=object), "n": range(40)})
+        table["c"] = table["c"].map(str) if other is False else table["c"]  # a CSV file has texts
+        explanation = explain(table, labels=labels, one_hot=True, columns="c", leaves=2)
+        assert explanation.wrong == 0
+        rows = pd.DataFrame({"c": [one] * 5})  # numbers, or booleans
+        space = {}
+        exec(explanation.to_python(), space)
+        assert explanation.assign(rows).tolist() == [0] * 5
+        assert explanation.assign(pl.from_pandas(rows)).tolist() == [0] * 5
+        assert [space["cluster"](row) for row in rows.to_dict("records")] == [0] * 5
+        rows.to_parquet(tmp_path / "rows.parquet")
+        assert explanation.assign(tmp_path / "rows.parquet").tolist() == [0] * 5
+
+
+def test_booleans_in_databases():
+    table = pd.DataFrame({"c": ["True", "False"] * 10})
+    query = explain(table, labels=[0, 1] * 10, one_hot=True).to_sql()
+    with sqlite3.connect(":memory:") as base:
+        base.execute("CREATE TABLE data (c)")
+        base.executemany("INSERT INTO data VALUES (?)", [(1,), (0,), ("True",), ("False",)])
+        assert [row[-1] for row in base.execute(query)] == [0, 1, 0, 1]
+    with duckdb.connect() as base:
+        base.execute("CREATE TABLE data AS SELECT * FROM (VALUES (true), (false)) AS t(c)")
+        assert [row[-1] for row in base.execute(query).fetchall()] == [0, 1]
+
+
+def test_odd_frames_and_arrays(frame):
+    X = np.array([[1.0, 5], [1.2, -999], [8, 6], [9, 4]])
+    masked = np.ma.masked_values(X, -999)
+    assert explain(masked, 2, impute="mean").features[1].fill == 5
+    labels = np.ma.masked_array([0, 0, 1, 1], [0, 1, 0, 0])
+    with pytest.raises(UserError, match="labels has no label in row 2"):
+        explain(X, labels=labels)
+    large = np.repeat([2**53, 2**53 + 1], 2)
+    assert explain(X, labels=large).clusters == [str(2**53), str(2**53 + 1)]
+    assert explain(X, labels=large[:, None]).clusters == [str(2**53), str(2**53 + 1)]
+    assert explain(X, labels=[False, False, True, True]).clusters == ["False", "True"]
+    named = pd.DataFrame(X, columns=["collect", "column_names"])
+    assert [f.name for f in explain(named, 2).features] == list(named.columns)
+    numbered = pd.DataFrame(X)
+    assert len(explain(numbered, 2, columns=[0]).features) == 1
+    assert len(explain(numbered, 2, drop=pd.Index([1])).features) == 1
+    struct = pl.DataFrame({"a": X[:, 0], "s": pl.Series([{"v": i} for i in range(4)])})
+    assert "s" in explain(struct, 2).left_out
+    with pytest.raises(UserError, match="Two features would be called 'c: u'"):
+        explain(pd.DataFrame({"c": ["u", "v"] * 2, "c: u": X[:, 0]}), 2, one_hot=True)
+    with pytest.raises(UserError, match="The table has 3 columns, but the tree was made from 2"):
+        explain(X, 2).assign(np.c_[np.arange(4), X])
+    with pytest.raises(UserError, match="The table has no columns"):
+        explain(pd.DataFrame(index=range(3)), 2)
+
+
+def test_columns_in_tiny_units():
+    X = np.array([[1.0, 3], [1.2, 1], [8, 2], [9, 4]])
+    for scale in ("standard", "minmax"):
+        tiny = scale_columns(X * [1e-170, 1], scale)
+        assert np.allclose(tiny, scale_columns(X, scale))
+
+
+def test_numbers_of_numpy_are_numbers():
+    X, _ = load_iris(return_X_y=True)
+    one = explain(X, np.int64(3), leaves=np.int32(4), seed=np.uint8(0), gamma=np.float64(0.5))
+    assert one.again == "kxbook.explain(..., 3, leaves=4, gamma=0.5)"
+    assert content(one) == content(explain(X, 3, leaves=4, gamma=0.5))
+    kept = json.loads(one.to_json()) | {"importances": [None] * 4}
+    assert Explanation.from_json(Explanation.from_json(json.dumps(kept)).to_json()).rules
+
+
+def test_a_table_that_has_been_read(frame):
+    table = read_table(frame, Reading(impute="median"))
+    with pytest.raises(UserError, match="come too late"):
+        explain(table, 3, drop="size")
+    with pytest.raises(UserError, match="was read without the column 'species'"):
+        explain(table, labels="species")
+
+
+def test_options_may_be_repeated(files, capsys):
+    words = ["-k", "3", "--drop", "size", "--drop", "species,sepal length", "--impute", "mean"]
+    assert main(["explain", str(files / "iris.csv"), *words, "--json", "-", "-q"]) == 0
+    features = json.loads(capsys.readouterr().out)["features"]
+    assert [f["name"] for f in features] == NAMES[1:]
 
 
 def test_notes_are_kept_and_exports_know_gaps():

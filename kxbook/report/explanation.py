@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from inspect import signature
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -290,7 +291,10 @@ def scale_columns(
     shift = X.mean(0) if scale == "standard" else X.min(0)
     spread = X.std(0) if scale == "standard" else np.ptp(X, axis=0)
     constant = X.min(0) == X.max(0)
-    spread = np.where(constant | (spread == 0), 1.0, spread)
+    tiny = ~constant & (spread < 1e-140)  # squares have vanished: the units are too large
+    if tiny.any():
+        return scale_columns(X / np.where(tiny, np.abs(X).max(0), 1.0), scale)
+    spread = np.where(constant, 1.0, spread)
     return np.where(constant, 0.0, (X - shift) / spread)
 
 # %% ../../nbs/550_explanation.ipynb #d6f34b1f
@@ -471,9 +475,18 @@ class Explanation:
         "The tree as a Python function of one row."
         return _written(to_python(self.tree, self.features, self.clusters, name), path)
 
-    def assign(self, table: Any, *, allow_missing: bool = False, decimal: str = ".") -> NDArray:
+    def assign(
+        self,
+        table: Any,
+        *,
+        allow_missing: bool = False,
+        decimal: str = ".",
+        encoding: str = "utf-8-sig",
+        delimiter: str | None = None,
+    ) -> NDArray:
         "The clusters of new rows: their names if they have any, else their numbers."
-        return _assign(self, table, allow_missing, Reading(decimal=decimal))
+        reading = Reading(decimal=decimal, encoding=encoding, delimiter=delimiter)
+        return _assign(self, table, allow_missing, reading)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "Draw the tree."
@@ -593,6 +606,7 @@ def explain_table(
 ) -> Explanation:
     "Cluster numbers, or take their clusters, and explain them by a tree."
     X, progress = check_points(X), progress or (lambda text: None)
+    k, leaves, seed = _checked(len(X), k, leaves, seed)
     known, notes = as_features(features, X.shape[1]), []
     if labels is not None:
         k = int(np.max(labels)) + 1
@@ -625,6 +639,24 @@ def explain_table(
     return Explanation(
         tree, known, names, model.price_, importances, settings, notes, evidence=evidence
     )
+
+
+def _checked(
+    n: int, k: int | None, leaves: int | None, seed: int
+) -> tuple[int | None, int | None, int]:
+    "The numbers that a user has given, as whole numbers that make sense."
+    limits: dict[str, tuple[Any, float, float]]
+    limits = {"k": (k, 1, n), "leaves": (leaves, 1, np.inf), "seed": (seed, 0, np.inf)}
+    for name, (value, least, most) in limits.items():
+        if value is None and name != "seed":
+            continue
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if not whole or not least <= value <= most:
+            upper = "" if most == np.inf else f" and at most the number of rows, {most}"
+            raise UserError(
+                f"{name} must be a whole number, at least {least}{upper}. Got {value!r}."
+            )
+    return k and int(k), leaves and int(leaves), int(seed)
 
 
 def _evidence(
@@ -663,9 +695,22 @@ def label_codes(
 def _texts_of(given: Any, table: Table, what: str) -> tuple[str, list[str]]:
     "A column of the table, or values beside it: what they are called, and one text for each row."
     if isinstance(given, str):
+        if given not in table.aside:
+            raise UserError(
+                f"The table was read without the column '{escape_invisible(given)}': name it in "
+                "read_table(..., aside=[...])."
+            )
         return f"Column '{escape_invisible(given)}'", table.aside[given]
     values = getattr(given, "labels_", given)
-    texts = [v.strip() for v in as_texts(cells_of(what, values))]
+    shape = np.shape(values)
+    if len(shape) == 2 and shape[1] == 1:
+        values = np.asarray(values)[:, 0]
+    elif len(shape) != 1:
+        raise UserError(
+            f"{what} must be an array with one value for each row, the name of a column, or a "
+            f"fitted clusterer with labels_. Got {type(given).__name__}."
+        )
+    texts = [v.strip() for v in as_texts(cells_of(what, values, texts=True))]
     if len(texts) != len(table.X):
         raise UserError(
             f"{what} must have a value for each of {len(table.X)} rows, not {len(texts)}."
@@ -680,7 +725,7 @@ def explain(
     labels: Any = None,  # or clusters to explain: an array, a column, or a fitted clusterer
     truth: Any = None,  # a column, or an array, to compare with; it is not used
     columns: Sequence[str] | None = None,  # use these columns only
-    drop: Sequence[str] = (),  # do not use these columns
+    drop: Sequence[str] | None = None,  # do not use these columns
     one_hot: bool = False,  # use columns of text, one feature per value
     impute: str | None = None,  # "median" or "mean": what stands for a missing number
     leaves: int | None = None,  # most leaves of the tree; twice the clusters by default
@@ -705,6 +750,11 @@ def explain(
             "Say how many clusters there are, for instance k=3, or give the labels that are to be "
             "explained: one of the two. kxbook does not choose k yet."
         )
+    asked = (columns, drop, one_hot, impute) != (None, None, False, None)
+    if isinstance(table, Table) and asked:
+        raise UserError("A Table has been read: columns, drop, one_hot and impute come too late.")
+    for name in ("labels", "truth"):
+        _check_index(table, given[name], name)
     if not isinstance(table, Table):
         reading = Reading(columns, drop, one_hot, impute, decimal, encoding, delimiter)
         aside = [name for name in (labels, truth) if isinstance(name, str)]
@@ -740,6 +790,16 @@ def explain(
 _SETTINGS = "method kernel gamma scale leaves base cuts gram seed verbose progress".split()
 
 # %% ../../nbs/550_explanation.ipynb #4352d5b1
+def _check_index(table: Any, values: Any, what: str) -> None:
+    "Refuse values whose index of pandas is another than that of the table."
+    ours, theirs = (getattr(getattr(v, "index", None), "equals", None) for v in (table, values))
+    if ours and theirs and not ours(values.index):
+        raise UserError(
+            f"{what} has another index than the table. If its values are in the order of the "
+            f"rows, give {what}.to_numpy()."
+        )
+
+
 def source_name(
     table: Any,  # what was given
 ) -> str:
@@ -755,6 +815,7 @@ def _call(given: dict) -> str:
     words = []
     for name, parameter in signature(explain).parameters.items():
         value = given[name]
+        value = value.item() if isinstance(value, np.generic) else value
         if name in ("verbose", "progress") or (name != "table" and value is parameter.default):
             continue
         if name != "table" and isinstance(value, plain) and value == parameter.default:

@@ -55,12 +55,17 @@ _NUMBER = f"""    def number(value, missing):
         gap = value is None or str(value).strip().lower() in {MISSING}
         return missing if gap else float(value)
 """
+_WORDS = """    def text(value):
+        whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e16
+        return str(int(value) if whole else value)
+"""
+_RESERVED = ("number", "text", "float", "int", "str", "abs", "isinstance")  # the function uses
 
 
 def _python_value(axis: int, f: Feature) -> str:
     "The line that takes the value of a feature from a row."
     if f.value is not None:
-        return f"    x{axis} = 1.0 if row[{f.column!r}] == {f.value!r} else 0.0"
+        return f"    x{axis} = 1.0 if text(row[{f.column!r}]) == {f.value!r} else 0.0"
     missing = "float('nan')" if f.fill is None else repr(float(f.fill))
     return f"    x{axis} = number(row[{f.column!r}], {missing})"
 
@@ -72,9 +77,10 @@ def to_python(
     name: str = "cluster",  # name of the function
 ) -> str:
     "The tree as a Python function of one row, a mapping from columns to values."
-    if not name.isidentifier() or keyword.iskeyword(name):
+    if not name.isidentifier() or keyword.iskeyword(name) or name in _RESERVED:
         raise ValueError(
-            f"The name of a function must be an identifier and no keyword. Got {name!r}."
+            "The name of a function must be an identifier, no keyword, and none of "
+            f"{', '.join(_RESERVED)}. Got {name!r}."
         )
     known, leaves = as_features(features, tree.n_features), list(leaf_conditions(tree))
     asked = sorted({axis for _, region in leaves for axis in region})
@@ -82,6 +88,7 @@ def to_python(
         f"def {name}(row):",
         '    "The cluster of a row: a dict of columns. None: a value is missing."',
         *([_NUMBER] if any(known[axis].value is None for axis in asked) else []),
+        *([_WORDS] if any(known[axis].value is not None for axis in asked) else []),
         *(_python_value(axis, known[axis]) for axis in asked),
     ]
     for node, region in leaves:
@@ -111,6 +118,9 @@ def _sql_quoted(text: str, mark: str) -> str:
 def _sql_value(f: Feature) -> str:
     "The value of a feature for a row t: a floating-point number, NULL where it is missing."
     column = f"t.{_sql_quoted(f.column, chr(34))}"
+    if f.value in ("True", "False"):  # as text, or as a database writes booleans
+        words = f"'{f.value.lower()}', '{int(f.value == 'True')}'"
+        return f"CASE WHEN lower(CAST({column} AS VARCHAR)) IN ({words}) THEN 1 ELSE 0 END"
     if f.value is not None:
         return f"CASE WHEN {column} = {_sql_quoted(f.value, chr(39))} THEN 1 ELSE 0 END"
     words = ", ".join(_sql_quoted(word, chr(39)) for word in MISSING)
@@ -175,7 +185,7 @@ SCHEMA = {  # what a document with a tree looks like, in the language of JSON Sc
 SCHEMA["properties"] |= {  # what is known of the explanation, if it is known
     "settings": {"type": "object"},
     "price": _MAYBE,
-    "importances": {"type": "array", "items": {"type": "number"}},
+    "importances": {"type": "array", "items": _MAYBE},
     "notes": {"type": "array", "items": _TEXT},
 }
 
@@ -353,8 +363,15 @@ def assign_partitions(
 ) -> Iterator[tuple[NDArray, NDArray]]:
     "The labels of new rows and where a gap decides, partition by partition."
     used = {features[a].column for a in set(tree.axis[tree.left >= 0].tolist())}
-    parts = partitions(source, reading, keep=lambda names: used)
+    texts = {f.column for f in features if f.value is not None}
+    parts = partitions(source, reading, keep=lambda names: used, texts=texts)
     names, n = next(parts), 0
+    numbered = [f"x{i}" for i in range(len(features))]  # the tree was made from an array
+    wider = len(names) > len(numbered) and names == [f"x{i}" for i in range(len(names))]
+    if wider and numbered == [f.column for f in features]:
+        raise UserError(
+            f"The table has {len(names)} columns, but the tree was made from {len(numbered)}."
+        )
     for absent in sorted(used - set(names)):
         path = isinstance(source, (str, os.PathLike))
         raise UserError(

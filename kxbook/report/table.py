@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from ..tree import escape_invisible
 
 # %% auto #0
-__all__ = ['MISSING', 'UserError', 'quoted_names', 'Reading', 'cells_of', 'partitions', 'as_numbers', 'as_texts', 'Feature',
-           'as_features', 'Table', 'choose_columns', 'read_table']
+__all__ = ['MISSING', 'UserError', 'quoted_names', 'Reading', 'text_of', 'cells_of', 'partitions', 'as_numbers', 'as_texts',
+           'Feature', 'as_features', 'Table', 'choose_columns', 'read_table']
 
 # %% ../../nbs/510_table.ipynb #24a671f2
 class UserError(ValueError):
@@ -62,8 +62,8 @@ def quoted_names(
 class Reading:
     "How a table is read, and which of its columns are used."
 
-    columns: Sequence[str] | None = None  # use these columns only
-    drop: Sequence[str] = ()  # do not use these
+    columns: Sequence[str] | None = None  # use these columns only; all by default
+    drop: Sequence[str] | None = None  # do not use these
     one_hot: bool = False  # use columns of text, one feature per value
     impute: str | None = None  # "median" or "mean": what stands for a missing number
     decimal: str = "."  # the sign before decimals in texts
@@ -71,9 +71,10 @@ class Reading:
     delimiter: str | None = None  # of a CSV file; found in its first line by default
 
     def __post_init__(self) -> None:
-        for name in ("columns", "drop"):  # one name is a list of one
-            if isinstance(getattr(self, name), str):
-                object.__setattr__(self, name, (getattr(self, name),))
+        for name in ("columns", "drop"):  # one name is a list of one, and names are texts
+            given = getattr(self, name)
+            given = (given,) if isinstance(given, (str, int)) else () if given is None else given
+            object.__setattr__(self, name, tuple(str(n).strip() for n in given))
         if self.impute not in (None, "median", "mean"):
             raise UserError(f"impute must be median or mean. Got {self.impute!r}.")
 
@@ -173,26 +174,44 @@ def _csv_partitions(path: str, reading: Reading, size: int) -> Iterator[list]:
         yield from _columns_of(_full_rows(rows, len(names)), size)
 
 # %% ../../nbs/510_table.ipynb #63a68adf
-def _is_missing(value: object) -> bool:
+def _is_missing(value: Any) -> bool:
     "Whether a value of a data frame says that there is none."
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def text_of(
+    value: Any,  # a value of a data frame
+) -> str:
+    "A value as text, empty if it is missing; whole numbers without a point."
+    if _is_missing(value):
+        return ""
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return f"{value:.0f}" if abs(float(value)) < 1e16 else repr(float(value))
+    return str(value)
 
 
 def cells_of(
     name: str,  # of the column, for messages
     column: Any,  # of a data frame or a Parquet file, or an array
+    texts: bool = False,  # whether texts are wanted, even of numbers
 ) -> NDArray | list[str]:
     "The cells of a column: numbers if they are numbers, else texts."
     try:
+        if isinstance(column, np.ma.MaskedArray):
+            gaps = np.ma.getmaskarray(column)
+            column = [None if gap else v for gap, v in zip(gaps, column.data.tolist())]
         values = np.asarray(column)
-        if values.dtype.kind in "biuf":
+        if values.dtype.kind in "biuf" and values.ndim == 1 and not texts:
             return values.astype(float)  # whole numbers beyond 2^53 are rounded, as in a CSV file
-        items = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+        items = column.to_pylist() if hasattr(type(column), "to_pylist") else list(column)
         missing = [_is_missing(v) for v in items]
-        if all(gap or isinstance(v, (Real, Decimal, np.bool_)) for gap, v in zip(missing, items)):
+        numbers = (
+            gap or isinstance(v, (Real, Decimal, np.bool_)) for gap, v in zip(missing, items)
+        )
+        if not texts and all(numbers):
             return np.array([np.nan if gap else float(v) for gap, v in zip(missing, items)])
-        return ["" if gap else str(v) for gap, v in zip(missing, items)]
-    except (ValueError, TypeError, LookupError, OverflowError, NotImplementedError) as e:
+        return [text_of(v) for v in items]
+    except Exception as e:  # pandas, polars and pyarrow have exceptions of their own
         raise UserError(
             f"Column '{escape_invisible(name)}' cannot be read: {escape_invisible(e).rstrip('.')}.",
             "Leave it out with {drop}.",
@@ -203,7 +222,7 @@ def cells_of(
 _Keep = Callable[[list[str]], Iterable[str]]  # of all names of columns, those that are needed
 
 
-def _parquet_partitions(path: str, size: int, keep: _Keep) -> Iterator[list]:
+def _parquet_partitions(path: str, size: int, keep: _Keep, texts: set[str]) -> Iterator[list]:
     "The header of a Parquet file, then lists of columns; those that are not kept are empty."
     try:
         parquet = import_module("pyarrow.parquet")
@@ -215,31 +234,45 @@ def _parquet_partitions(path: str, size: int, keep: _Keep) -> Iterator[list]:
         kept = set(keep(names))
         for batch in file.iter_batches(batch_size=size):
             yield [
-                cells_of(name, column) if name in kept else [""] * len(column)
+                cells_of(name, column, name in texts) if name in kept else [""] * len(column)
                 for name, column in zip(names, batch.columns)
             ]
 
 
-def _frame_partitions(source: Any, keep: _Keep) -> Iterator[list]:
+def _named_columns(source: Any) -> tuple[list, list]:
+    "The names of the columns of a frame or an array, and the columns."
+    kind = type(source)
+    if kind.__name__ == "LazyFrame":
+        source = source.collect()
+        kind = type(source)
+    if hasattr(kind, "column_names"):  # a table of pyarrow
+        return list(source.column_names), list(source.columns)
+    if hasattr(kind, "iloc") and hasattr(kind, "columns"):
+        return list(source.columns), [source.iloc[:, i] for i in range(source.shape[1])]
+    if hasattr(kind, "to_series") and hasattr(kind, "columns"):
+        return list(source.columns), [source.to_series(i) for i in range(source.shape[1])]
+    X = source if isinstance(source, np.ndarray) else np.asarray(source)
+    if X.ndim != 2:
+        raise UserError(
+            "A table must be a frame of pandas or polars, a table of pyarrow, an array with "
+            f"two dimensions, or a path. Got {kind.__name__}."
+        )
+    return [f"x{i}" for i in range(X.shape[1])], list(X.T)
+
+
+def _frame_partitions(source: Any, keep: _Keep, texts: set[str]) -> Iterator[list]:
     "The header of a frame or an array, then its columns; those that are not kept are empty."
-    source = source.collect() if hasattr(source, "collect") else source  # a lazy frame of polars
-    given = getattr(source, "column_names", getattr(source, "columns", None))
-    if given is None:
-        X = np.asarray(source)
-        if X.ndim != 2:
-            raise UserError(
-                "A table must be a frame of pandas or polars, a table of pyarrow, an array with "
-                f"two dimensions, or a path. Got {type(source).__name__}."
-            )
-        given, columns = [f"x{i}" for i in range(X.shape[1])], list(X.T)
-    else:
-        given = list(given)
-        columns = [] if len(set(map(str, given))) < len(given) else [source[n] for n in given]
+    given, columns = _named_columns(source)
+    if not given:
+        raise UserError("The table has no columns.")
     names = _header(given)
     yield names
-    kept, n = set(keep(names)), len(columns[0]) if columns else 0
+    kept, n = set(keep(names)), len(columns[0])
     if n:
-        yield [cells_of(name, c) if name in kept else [""] * n for name, c in zip(names, columns)]
+        yield [
+            cells_of(name, c, name in texts) if name in kept else [""] * n
+            for name, c in zip(names, columns)
+        ]
 
 # %% ../../nbs/510_table.ipynb #b126a985
 def partitions(
@@ -248,17 +281,18 @@ def partitions(
     *,
     size: int = 20_000,  # rows of a partition of a file
     keep: _Keep | None = None,  # which columns are needed; by default, all
+    texts: Iterable[str] = (),  # columns of which texts are wanted, even if they hold numbers
 ) -> Iterator[list]:
     "The names of the columns of a table, then its rows in partitions, each a list of columns."
     keep = keep or (lambda names: names)
     if not isinstance(source, (str, os.PathLike)):
-        yield from _frame_partitions(source, keep)
+        yield from _frame_partitions(source, keep, set(texts))
         return
     path = os.fspath(source)
     name = escape_invisible(path)
     try:
         if path.lower().endswith((".parquet", ".pq")):
-            yield from _parquet_partitions(path, size, keep)
+            yield from _parquet_partitions(path, size, keep, set(texts))
         else:
             yield from _csv_partitions(path, reading, size)
     except (OSError, LookupError) as e:
@@ -275,7 +309,7 @@ def partitions(
         raise UserError(f"{name} cannot be read as a table: {e}.") from None
 
 # %% ../../nbs/510_table.ipynb #f8ed85cc
-MISSING = ("", "na", "n/a", "nan", "null", "none", "?", ".")  # cells without a value
+MISSING = ("", "na", "n/a", "nan", "null", "none", "?", ".", "<na>", "nat")  # no value
 
 
 def as_numbers(
@@ -412,14 +446,14 @@ def _text_features(name: str, cells: Sequence[str], reading: Reading) -> _Chosen
 # %% ../../nbs/510_table.ipynb #186aa90c
 def _wanted(names: list[str], reading: Reading, aside: Sequence[str]) -> set[str]:
     "Columns that may be features."
-    asked = [*(reading.columns or []), *reading.drop]
+    asked = [*(reading.columns or []), *(reading.drop or [])]
     for name in [*aside, *asked]:
         if name not in names:
             raise UserError(
                 f"There is no column '{escape_invisible(name)}'. "
                 f"The columns are {quoted_names(names)}."
             )
-    return set(reading.columns or names) - set(reading.drop) - set(aside)
+    return set(reading.columns or names) - set(reading.drop or []) - set(aside)
 
 
 def choose_columns(
@@ -449,6 +483,11 @@ def choose_columns(
         if x is not None and len(x) > 2 and (np.diff(x) == 1).all():
             counts = f"Column '{escape_invisible(name)}' counts the rows."
             table.notes.append(f"{counts} Drop it if it has no meaning.")
+    for name, times in Counter(f.name for f in table.features).items():
+        if times > 1:
+            raise UserError(
+                f"Two features would be called '{escape_invisible(name)}'. Rename the column."
+            )
     if not values:
         why = "".join(f" '{escape_invisible(n)}': {w}." for n, w in [*table.left_out.items()][:1])
         raise UserError(f"There is no column of numbers to use.{why}")
@@ -466,7 +505,7 @@ def read_table(
     def keep(names: list[str]) -> set[str]:
         return _wanted(names, reading, aside) | set(aside)
 
-    names, *parts = partitions(source, reading, keep=keep)
+    names, *parts = partitions(source, reading, keep=keep, texts=aside)
     if not parts:
         which = escape_invisible(source) if isinstance(source, (str, os.PathLike)) else "The table"
         raise UserError(f"{which} has no rows.")
