@@ -24,6 +24,7 @@ sys.modules["rfc3987_syntax"] = None  # jsonschema goes without: its grammars ta
 import nbformat  # noqa: E402
 import reference  # noqa: E402
 import yaml  # noqa: E402
+from kernels import Kernels  # noqa: E402
 from nbclient import NotebookClient  # noqa: E402
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError  # noqa: E402
 from quarto import BookError, Names, markdown, notebook, parse  # noqa: E402
@@ -146,6 +147,7 @@ def execute(nb, name, folder):
         nb,
         timeout=1800,
         kernel_name="python3",
+        kernel_manager_class=Kernels,
         resources={"metadata": {"path": str(folder)}},
         record_timing=False,
     )

@@ -245,6 +245,18 @@ def test_the_same_book_again_is_the_same_and_a_removed_chapter_is_gone(book, tmp
     assert not list((tmp_path / "site").rglob("1_one*"))
 
 
+def test_kernels_have_loaded_what_most_chapters_need(tmp_path):
+    "They are copies of one process, and know nothing of each other."
+    code = "import os, sys\nprint('kxbook.search' in sys.modules, 'mine' in globals())\nmine = 1"
+    for _ in range(2):
+        nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+        ((output,),) = build.execute(nb, "n", tmp_path)
+        assert output.text == "True False\n"
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("import os; os._exit(3)")])
+    with pytest.raises(build.BookError, match="DeadKernelError"):
+        build.execute(nb, "n", tmp_path)
+
+
 def test_a_markdown_cell_more_does_not_move_the_outputs(tmp_path):
     code = nbformat.v4.new_code_cell("print('out')")
     for cells in ([code], [nbformat.v4.new_markdown_cell("Words."), code]):

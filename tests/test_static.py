@@ -5,6 +5,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "kxbook" / "report"
 
@@ -25,6 +27,7 @@ def page_findings(tool, *words):
     return complaints(str(Path(sysconfig.get_path("scripts")) / tool), *words)
 
 
+@pytest.mark.slow  # most of a minute where it has not run before; `make quick` and `make lint` do it too
 def test_types():
     assert not (found := findings("mypy")), found
 

@@ -63,4 +63,8 @@ def touched(paths):
 if __name__ == "__main__":
     tests = touched(changed(sys.argv[1] if len(sys.argv) > 1 else "HEAD"))
     print("pytest", *tests, flush=True)
-    sys.exit(subprocess.run([sys.executable, "-m", "pytest", "-q", *tests], cwd=ROOT).returncode)
+    commands = ["mypy"], ["pytest", "-q", *tests]
+    codes = [
+        subprocess.run([sys.executable, "-m", *words], cwd=ROOT).returncode for words in commands
+    ]
+    sys.exit(max(codes))
