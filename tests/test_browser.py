@@ -45,7 +45,7 @@ REQUIRED = os.environ.get("KXBOOK_BROWSER") == "required"
 pytestmark = pytest.mark.skipif(bool(OBSTACLE) and not REQUIRED, reason=OBSTACLE or "-")
 SOME = (
     "index.html",
-    "nbs/340_exact.html",
+    "nbs/350_exact.html",
     "nbs/740_blueprint.html",
     "api/kernel.html",
 )  # in every run of the tests

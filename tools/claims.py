@@ -1,6 +1,6 @@
 """Can the claims of the book fail? Change the constant, sign or hypothesis that is the point of a statement, and see whether its check notices.
 
-    .venv/bin/python tools/claims.py [310_price 350_unbounded] [--id lem-imm] [--jobs 2] [--outcome claims.json]
+    .venv/bin/python tools/claims.py [310_price 360_unbounded] [--id lem-imm] [--jobs 2] [--outcome claims.json]
 
 The changes stand beside the claims, in the notebooks: `claim("lem-imm", ..., breaks={"4 * (m - 1)": "3 * (m - 1)"})`. The text is looked for in the claim's own cell, then in the other code
 cells of its notebook; "imm.py: text" means the module. It must stand there exactly once. Each notebook runs once; before each claim the process divides: the child makes one change, runs

@@ -74,12 +74,12 @@ MODULES = {  # chapter, properties that run first, test files that run last
         ["test_price.py -k 'not thousand and not price_upper'"],
     ),
     "certificate": (
-        "320_certificate",
+        "330_certificate",
         ["explained_or_is_refused"],
         ["test_price.py -k 'not thousand and not price_upper'"],
     ),
     "exact": (
-        "340_exact",
+        "350_exact",
         ["best_cut"],
         ["test_price.py -k 'best_tree or side'"],
     ),
