@@ -24,7 +24,7 @@ from kxbook.columns import (  # noqa: F401, I001
     map_axes,
     sampled,
 )
-from .gram import one_blas_thread
+from .gram import Gram, cluster_norms, one_blas_thread, sq_dists
 from .kernel import Kernel, check_points, warn_user
 from kxbook.nodes import (  # noqa: F401
     BinnedLabels,
@@ -40,8 +40,17 @@ from .surrogate import axis_features, choose_surrogate
 from .tree import Tree, TreeBuilder
 
 # %% auto #0
-__all__ = ['FEATURE_BYTES', 'Threshold', 'AxisFeatures', 'Step', 'ImmTree', 'imm', 'Surrogate', 'surrogate_imm', 'kernel_imm',
-           'cluster_means', 'axis_shifts']
+__all__ = ['FEATURE_BYTES', 'imm_factor', 'Threshold', 'AxisFeatures', 'Step', 'ImmTree', 'imm', 'Surrogate', 'surrogate_imm',
+           'kernel_imm', 'imm_surrogate', 'check_rows', 'cluster_means', 'axis_shifts', 'medoids', 'closest_rows']
+
+# %% ../nbs/250_imm.ipynb #b5ae9788
+def imm_factor(
+    k: int,  # number of clusters
+    midpoints: bool = False,  # only thresholds halfway between neighbouring centres
+    times: float = 1.0,  # a further factor beside k(k-1)
+) -> float:
+    "What IMM costs at most, as a multiple of the cost of the clusters."
+    return float((1 + np.sqrt((2 if midpoints else 1) * k * (k - 1) * times)) ** 2)
 
 # %% ../nbs/250_imm.ipynb #dacdb82e
 @compiled
@@ -162,7 +171,7 @@ class AxisFeatures(NamedTuple):
     "The features of one axis."
 
     Phi: NDArray  # (r, m) each feature on the codes
-    centres: NDArray  # (k, r) their means over the clusters
+    centres: NDArray  # (k, r) their values at the centres: as a rule, means over the clusters
     peaks: NDArray  # (r,) the code at which each is largest
 
 
@@ -288,7 +297,7 @@ def surrogate_imm(
     store: LabelStore,  # the items of the nodes
     columns: list[Column],  # the axes as codes
     surrogate: Surrogate,  # the features
-    centres: NDArray | None = None,  # (k, d) centres, if the features are the coordinates
+    centres: NDArray | None = None,  # (k, d) points that are the centres; None: means of features
     *,
     midpoints: bool = False,  # only thresholds halfway between neighbouring centres
     quiet: bool = False,  # no warning if centres coincide
@@ -300,8 +309,11 @@ def surrogate_imm(
         if axis in seen:
             return seen[axis]
         Phi = surrogate.on(columns[axis], axis)
-        means = store.feature_means(axis, Phi) if centres is None else centres[:, axis, None]
-        computed = AxisFeatures(Phi, np.ascontiguousarray(means), Phi.argmax(1))
+        if centres is None:
+            values = store.feature_means(axis, Phi)
+        else:
+            values = Phi[:, code_of(centres[:, axis], columns[axis].hi[:-1])[0]].T
+        computed = AxisFeatures(Phi, np.ascontiguousarray(values), Phi.argmax(1))
         if sum(known.Phi.nbytes for known in seen.values()) < FEATURE_BYTES:
             seen[axis] = computed
         return computed
@@ -321,20 +333,46 @@ def kernel_imm(
     candidates: str = "all",  # "all" thresholds, or "midpoints" between centres
     bins: int | None = None,  # most codes of a column; None: one per distinct value
     quiet: bool = False,  # no warning if centres coincide
+    centres: NDArray | None = None,  # (k,) rows that stand for the clusters; None: the means
 ) -> ImmTree:
     "The tree of Kernel IMM for given clusters, and what it did at each inner node."
-    X, name = check_points(X), choose_surrogate(kernel, surrogate)
+    X, name = check_points(X), imm_surrogate(kernel, surrogate, centres is not None)
     rows, label, weight, k = _items(np.asarray(counts))
     count, unit = in_units(weight)
     mass = count if unit == 1 else weight
-    centres = cluster_means(X, rows, label, mass, k) if name == "coordinate" else None
-    columns = encode_columns(X, bins, centres)
+    at = None if centres is None else X[check_rows(centres, len(X), k)]
+    if at is None and name == "coordinate":
+        at = cluster_means(X, rows, label, mass, k)
+    columns = encode_columns(X, bins, at if name == "coordinate" else None)
     whole = len(rows) == len(X) and bool((np.diff(rows) == 1).all())
     codes = [c.codes if whole else c.codes[rows] for c in columns]
     store = (SortedLabels if bins is None else BinnedLabels)(codes, label, count, k, unit, mass)
     features = Surrogate(kernel, name, order, axis_shifts(X, shift))
     midpoints = candidates == "midpoints"
-    return surrogate_imm(store, columns, features, centres, midpoints=midpoints, quiet=quiet)
+    return surrogate_imm(store, columns, features, at, midpoints=midpoints, quiet=quiet)
+
+
+def imm_surrogate(
+    kernel: Kernel,  # the kernel
+    surrogate: str = "auto",  # which of its surrogate features
+    given: bool = False,  # whether points stand for the clusters
+) -> str:
+    "The surrogate that is meant; with points as centres the coordinates will do for any kernel."
+    return surrogate if given and surrogate == "coordinate" else choose_surrogate(kernel, surrogate)
+
+
+def check_rows(
+    rows: ArrayLike,  # a row for each cluster
+    n: int,  # number of points
+    k: int,  # number of clusters
+) -> NDArray:
+    "The rows that stand for the clusters, as an array."
+    rows = np.asarray(rows)
+    if rows.shape != (k,) or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n:
+        raise ValueError(
+            f"The 'centres' parameter must be {k} rows, 0 to {n - 1}. Got {rows.tolist()!r} instead."
+        )
+    return rows
 
 
 def _items(counts: NDArray) -> tuple[NDArray, NDArray, NDArray, int]:
@@ -377,3 +415,28 @@ def axis_shifts(
 
 # %% ../nbs/250_imm.ipynb #4c8eb145
 imm_from = imm  # the name of version 0.1
+
+# %% ../nbs/250_imm.ipynb #2726a36a
+def medoids(
+    gram: Gram,  # the kernel on the points
+    labels: NDArray,  # (n,) clusters of the points, 0 to k-1, none of them empty
+    weights: NDArray | None = None,  # (n,) weights of the points; 1 by default
+) -> NDArray:
+    "The row of each cluster that is closest to its mean, (k,); the first of equals."
+    labels = np.asarray(labels)
+    mass = np.ones(gram.n) if weights is None else np.asarray(weights, dtype=float)
+    V = np.zeros((gram.n, int(labels.max()) + 1))
+    V[np.arange(gram.n), labels] = mass
+    sums = gram.times(V)
+    D = sq_dists(sums, gram.diag, *cluster_norms(sums, labels, mass))
+    return closest_rows(D, V, gram.precision * np.abs(gram.diag).max())
+
+
+def closest_rows(
+    D: NDArray,  # (n, k) squared distances of the points to the means
+    V: NDArray,  # (n, k) weight of each point in each cluster
+    slack: float = 0.0,  # differences up to this count as none
+) -> NDArray:
+    "For each cluster the row of weight in it that is closest to its mean, (k,)."
+    own = np.where(V > 0, D, np.inf)
+    return (own <= own.min(0) + slack).argmax(0)
