@@ -713,6 +713,11 @@ class KernelIMM(_TreeClusterer):
         columns with negative values.
     candidates : {"all", "midpoints"}, default="all"
         Thresholds that are tried: at all values, or halfway between neighbouring centres.
+    centres : {"mean", "medoid"}, default="mean"
+        What stands for a cluster: the mean of its features, or the row that is closest to its
+        mean under the kernel. With medoids the worst case does not grow with the number of
+        columns; surrogate="auto" is then the columns themselves for "gaussian" and "laplace",
+        and the tree has thresholds only.
     bins, gram, rank, verbose, n_jobs, random_state ...
 
     Attributes
@@ -735,6 +740,7 @@ class KernelIMM(_TreeClusterer):
         "order": [StrOptions({"auto"}), WholeNumber(Integral, 1, None, closed="left")],
         "shift": [StrOptions({"auto"}), Real, "array-like"],
         "candidates": [StrOptions({"all", "midpoints"})],
+        "centres": [StrOptions({"mean", "medoid"})],
     }
 
     def __init__(
@@ -747,6 +753,7 @@ class KernelIMM(_TreeClusterer):
         order: int | str = 5,
         shift: float | str | ArrayLike = "auto",
         candidates: str = "all",
+        centres: str = "mean",
         bins: int | str | None = "auto",
         gram: str = "auto",
         rank: int | float | ArrayLike = 200,
@@ -761,6 +768,7 @@ class KernelIMM(_TreeClusterer):
         self.order = order
         self.shift = shift
         self.candidates = candidates
+        self.centres = centres
         self.bins = bins
         self.gram = gram
         self.rank = rank
@@ -797,7 +805,11 @@ class KernelExKMC(KernelIMM):
     ['x0 ≤ 18.225', 'x1 < 12.125 or x1 > 20.525']
     """
 
-    _parameter_constraints: dict = KernelIMM._parameter_constraints | {
+    _parameter_constraints: dict = {
+        name: allowed
+        for name, allowed in KernelIMM._parameter_constraints.items()
+        if name != "centres"
+    } | {
         "max_leaves": [None, WholeNumber(Integral, 1, None, closed="left")],
         "base": [StrOptions({"imm", "empty"})],
         "cuts": [StrOptions(set(CUTS))],

@@ -29,7 +29,7 @@ from kxbook.gram import (
     threads,
 )
 from .grow import Limits, grow_from
-from .imm import Step, Surrogate, axis_shifts, surrogate_imm
+from .imm import Step, Surrogate, axis_shifts, imm_surrogate, surrogate_imm
 from .kernel import Kernel, as_kernel, lowest_eigenvalue, warn_user
 from .kkmeans import Clustering, nearest
 from kxbook.nodes import (
@@ -37,7 +37,6 @@ from kxbook.nodes import (
     NodeStore,
 )
 from .price import kernel_cost, price_of
-from .surrogate import choose_surrogate
 from .tree import Tree
 
 # %% auto #0
@@ -64,6 +63,8 @@ class Settings:
     order: int | str = 5  # of Taylor features
     shift: float | str | ArrayLike = "auto"  # subtracted before Taylor features are taken
     candidates: str = "all"  # thresholds that IMM tries
+    centres: str = "mean"  # what stands for a cluster in IMM: its "mean" or its "medoid"
+    rule: str = "mistakes"  # what IMM makes least: "mistakes" or the "potential"
     bins: int | str | None = "auto"  # most codes of a column
     base: str = "imm"  # where growth begins: "imm" or "empty"
     growth: str | None = None  # by "distances", "labels" or "search"; None: no growth
@@ -83,7 +84,7 @@ class Settings:
         if self.base != "imm":
             return
         if self.growth != "search" or self.surrogate != "auto":  # the kernel must have them
-            choose_surrogate(as_kernel(self.kernel, 1.0), self.surrogate)
+            imm_surrogate(as_kernel(self.kernel, 1.0), self.surrogate, self.centres == "medoid")
         if self.growth in ("distances", "labels") and self.leaves(k) < k:
             raise ValueError(
                 f"The 'max_leaves' parameter must be at least the number of clusters, {k}, "
@@ -373,6 +374,8 @@ class ImmRun:
     steps: list[Step]  # what was done at each inner node
     surrogate: Surrogate  # the features
     binned: bool  # whether columns were rounded to bins
+    midpoints: bool = False  # whether only thresholds halfway between centres were tried
+    centres: NDArray | None = None  # (k, d) medoids that stood for the clusters; None: means
 
 
 class Encoded(NamedTuple):
@@ -415,6 +418,9 @@ class Problem(Protocol):
 
     def cluster_means(self, reference: Any) -> NDArray:
         "Means of the coordinates over the clusters, (k, d)."
+
+    def medoids(self, reference: Any) -> NDArray:
+        "For each cluster the point of it that is closest to its mean, (k, d)."
 
     def encode(self, extra: NDArray | None = None) -> Encoded:
         "The columns as codes; extra values, (k, d), get codes of their own."
@@ -518,18 +524,28 @@ def imm_run(
     quiet: bool = False,  # no warning if centres coincide
 ) -> ImmRun:
     "The tree of Kernel IMM."
-    kernel, name = problem.kernel, choose_surrogate(problem.kernel, settings.surrogate)
+    kernel, medoid = problem.kernel, settings.centres == "medoid"
+    name = imm_surrogate(kernel, settings.surrogate, medoid)
     shift = axis_shifts(problem.low[None], settings.shift)
     order = problem.order(settings, name, shift, reference.cost)
     surrogate = Surrogate(kernel, name, order, shift)
-    centres = problem.cluster_means(reference) if name == "coordinate" else None
-    encoded = problem.encode(centres)
+    centres = problem.medoids(reference) if medoid else None
+    if centres is None and name == "coordinate":
+        centres = problem.cluster_means(reference)
+    encoded = problem.encode(centres if name == "coordinate" else None)
     store = problem.label_store(encoded, reference)
     midpoints = settings.candidates == "midpoints"
     made = surrogate_imm(
         store, encoded.columns, surrogate, centres, midpoints=midpoints, quiet=quiet
     )
-    return ImmRun(made.tree, made.steps, surrogate, problem.bins is not None)
+    return ImmRun(
+        made.tree,
+        made.steps,
+        surrogate,
+        problem.bins is not None,
+        midpoints,
+        centres if medoid else None,
+    )
 
 
 def grown_tree(

@@ -32,7 +32,7 @@ from kxbook.fit import (
 )
 from .gram import DenseGram, Gram, LowRankGram, as_gram, nystroem_gram
 from .grow import check_bins
-from .imm import cluster_means
+from .imm import closest_rows, cluster_means
 from .kernel import as_kernel, scale_gamma
 from .kkmeans import kernel_kmeans
 from kxbook.nodes import (
@@ -264,6 +264,11 @@ class MemoryProblem:
         mass = units if unit == 1 else weight
         return cluster_means(self.points, rows, label, mass, reference.k)
 
+    def medoids(self, reference: Reference) -> NDArray:
+        "For each cluster the point of it that is closest to its mean, (k, d)."
+        slack = self.gram.precision * float(np.abs(self.gram.diag).max())
+        return self.points[closest_rows(reference.D, reference.V, slack)]
+
     def encode(self, extra: NDArray | None = None) -> Encoded:
         "The columns as codes."
         if extra is None and self._encoded is not None:
@@ -322,7 +327,9 @@ class MemoryProblem:
             self.kernel,
             items,
             labels,
-            run=None if fit.imm is None else _certified_run(fit.imm, points),
+            run=None
+            if fit.imm is None or fit.imm.centres is not None
+            else _certified_run(fit.imm, points),
             grown=fit.settings.growth,
             bound=bound,
             indefinite=self.indefinite,

@@ -713,6 +713,14 @@ def _weight_units(w: NDArray, unit: float) -> NDArray:
     return np.maximum(np.rint(w / unit), w > 0).astype(np.int64)
 
 
+def _closest(z: NDArray, x: NDArray, label: NDArray, *, means: NDArray) -> tuple[NDArray, NDArray]:
+    "For each cluster the row that is closest to its mean: how far it is, and the row."
+    away = np.where(label[:, None] == np.arange(len(means)), _to_means(z, means), np.inf)
+    if not len(away):
+        return np.full(len(means), np.inf), np.zeros((len(means), x.shape[1]))
+    return away.min(0), np.asarray(x, dtype=float)[away.argmin(0)]
+
+
 def _labels_at(ends: NDArray, labels: NDArray) -> NDArray:
     return labels[ends].astype(np.int32)
 
@@ -829,6 +837,13 @@ class PartitionedProblem:
         states = self.table.X, reference.labels, *_also(self.data.weights)
         sums, sizes = self.table.total(partial(_column_sums, k=reference.k), *states)
         return sums / sizes[:, None]
+
+    def medoids(self, reference: PartitionedReference) -> NDArray:
+        "For each cluster the row of it that is closest to its mean, (k, d)."
+        closest = partial(_closest, means=reference.means)
+        found = self.features.run("gather", closest, self.table.X, reference.labels)
+        away, rows = (np.stack(parts) for parts in zip(*found))
+        return rows[away.argmin(0), np.arange(reference.k)]
 
     def encode(self, extra: NDArray | None = None) -> Encoded:
         "The columns as codes."
