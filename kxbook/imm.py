@@ -358,7 +358,8 @@ def imm_surrogate(
     given: bool = False,  # whether points stand for the clusters
 ) -> str:
     "The surrogate that is meant; with points as centres the coordinates will do for any kernel."
-    return surrogate if given and surrogate == "coordinate" else choose_surrogate(kernel, surrogate)
+    names = ("auto", "coordinate") if kernel.name in ("gaussian", "laplace") else ("coordinate",)
+    return "coordinate" if given and surrogate in names else choose_surrogate(kernel, surrogate)
 
 
 def check_rows(
