@@ -718,6 +718,11 @@ class KernelIMM(_TreeClusterer):
         mean under the kernel. With medoids the worst case does not grow with the number of
         columns; surrogate="auto" is then the columns themselves for "gaussian" and "laplace",
         and the tree has thresholds only.
+    rule : {"mistakes", "potential"}, default="mistakes"
+        What a cut makes least: the number of mistakes, or with centres="medoid" a bound on all
+        that may still have to be paid, which is known before the first cut. "potential" is for
+        rows in memory and the kernels "gaussian", "laplace", "linear", "hellinger" and
+        "intersection".
     bins, gram, rank, verbose, n_jobs, random_state ...
 
     Attributes
@@ -741,6 +746,7 @@ class KernelIMM(_TreeClusterer):
         "shift": [StrOptions({"auto"}), Real, "array-like"],
         "candidates": [StrOptions({"all", "midpoints"})],
         "centres": [StrOptions({"mean", "medoid"})],
+        "rule": [StrOptions({"mistakes", "potential"})],
     }
 
     def __init__(
@@ -754,6 +760,7 @@ class KernelIMM(_TreeClusterer):
         shift: float | str | ArrayLike = "auto",
         candidates: str = "all",
         centres: str = "mean",
+        rule: str = "mistakes",
         bins: int | str | None = "auto",
         gram: str = "auto",
         rank: int | float | ArrayLike = 200,
@@ -769,6 +776,7 @@ class KernelIMM(_TreeClusterer):
         self.shift = shift
         self.candidates = candidates
         self.centres = centres
+        self.rule = rule
         self.bins = bins
         self.gram = gram
         self.rank = rank
@@ -808,7 +816,7 @@ class KernelExKMC(KernelIMM):
     _parameter_constraints: dict = {
         name: allowed
         for name, allowed in KernelIMM._parameter_constraints.items()
-        if name != "centres"
+        if name not in ("centres", "rule")
     } | {
         "max_leaves": [None, WholeNumber(Integral, 1, None, closed="left")],
         "base": [StrOptions({"imm", "empty"})],

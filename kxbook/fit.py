@@ -36,6 +36,7 @@ from kxbook.nodes import (
     LabelStore,
     NodeStore,
 )
+from .oblivious import distance_form
 from .price import kernel_cost, price_of
 from .tree import Tree
 
@@ -75,6 +76,17 @@ class Settings:
     n_jobs: int | None = None  # threads
     seed: int = 0  # makes the result repeatable
 
+    def _check_potential(self) -> None:
+        "Refuse what the rule of the least potential cannot do."
+        distance_form(as_kernel(self.kernel, 1.0))
+        if self.centres != "medoid":
+            raise ValueError("rule='potential' is about points as centres. Add centres='medoid'.")
+        if self.surrogate not in ("auto", "coordinate") or self.candidates != "all":
+            raise ValueError(
+                "rule='potential' tries all thresholds of the columns themselves. Leave "
+                "'surrogate' and 'candidates' as they are by default."
+            )
+
     def leaves(self, k: int) -> int:
         "Most leaves, for so many reference clusters."
         return 2 * k if self.max_leaves is None else self.max_leaves
@@ -85,6 +97,8 @@ class Settings:
             return
         if self.growth != "search" or self.surrogate != "auto":  # the kernel must have them
             imm_surrogate(as_kernel(self.kernel, 1.0), self.surrogate, self.centres == "medoid")
+        if self.rule == "potential":
+            self._check_potential()
         if self.growth in ("distances", "labels") and self.leaves(k) < k:
             raise ValueError(
                 f"The 'max_leaves' parameter must be at least the number of clusters, {k}, "
@@ -376,6 +390,7 @@ class ImmRun:
     binned: bool  # whether columns were rounded to bins
     midpoints: bool = False  # whether only thresholds halfway between centres were tried
     centres: NDArray | None = None  # (k, d) medoids that stood for the clusters; None: means
+    rule: str = "mistakes"  # what was made least
 
 
 class Encoded(NamedTuple):
@@ -421,6 +436,9 @@ class Problem(Protocol):
 
     def medoids(self, reference: Any) -> NDArray:
         "For each cluster the point of it that is closest to its mean, (k, d)."
+
+    def potential_tree(self, reference: Any, centres: NDArray) -> Tree:
+        "The tree of least potential around medoids."
 
     def encode(self, extra: NDArray | None = None) -> Encoded:
         "The columns as codes; extra values, (k, d), get codes of their own."
@@ -525,6 +543,8 @@ def imm_run(
 ) -> ImmRun:
     "The tree of Kernel IMM."
     kernel, medoid = problem.kernel, settings.centres == "medoid"
+    if settings.rule == "potential":
+        return _potential_run(problem, reference)
     name = imm_surrogate(kernel, settings.surrogate, medoid)
     shift = axis_shifts(problem.low[None], settings.shift)
     order = problem.order(settings, name, shift, reference.cost)
@@ -546,6 +566,14 @@ def imm_run(
         midpoints,
         centres if medoid else None,
     )
+
+
+def _potential_run(problem: Problem, reference: Any) -> ImmRun:
+    "The tree of least potential around medoids."
+    centres = problem.medoids(reference)
+    tree = problem.potential_tree(reference, centres)
+    made = Surrogate(problem.kernel, "coordinate", 5, np.zeros(len(problem.low)))
+    return ImmRun(tree, [], made, False, centres=centres, rule="potential")
 
 
 def grown_tree(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import cast
 
@@ -44,6 +45,7 @@ from kxbook.nodes import (
     SortedLabels,
     in_units,
 )
+from .oblivious import distance_form, potential_tree
 from .price import kernel_cost
 from .rigorous import rigorous_certificate, verify
 from .surrogate import taylor_order
@@ -268,6 +270,13 @@ class MemoryProblem:
         "For each cluster the point of it that is closest to its mean, (k, d)."
         slack = self.gram.precision * float(np.abs(self.gram.diag).max())
         return self.points[closest_rows(reference.D, reference.V, slack)]
+
+    def potential_tree(self, reference: Reference, centres: NDArray) -> Tree:
+        "The tree of least potential around medoids."
+        (rows, label, weight), (q, tau, back, g) = reference.items, distance_form(self.kernel)
+        made = potential_tree(tau(self.points[rows]), tau(centres), label, g, q, weight).tree
+        inner = made.left >= 0
+        return replace(made, hi=np.where(inner, back(made.hi), made.hi))
 
     def encode(self, extra: NDArray | None = None) -> Encoded:
         "The columns as codes."

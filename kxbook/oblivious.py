@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from .columns import Column
 from .imm import Surrogate
+from .kernel import Kernel
 from .tree import Tree, TreeBuilder
 
 # %% auto #0
-__all__ = ['Features', 'below_one', 'random_cuts', 'mean_over_trees', 'PotentialRun', 'potential_tree', 'centre_features',
-           'preimage_tree']
+__all__ = ['Features', 'below_one', 'random_cuts', 'mean_over_trees', 'PotentialRun', 'potential_tree', 'DistanceForm',
+           'distance_form', 'centre_features', 'preimage_tree']
 
 # %% ../nbs/280_oblivious.ipynb #af0f80c7
 def below_one(
@@ -184,6 +185,44 @@ def potential_tree(
         for child, side, kept in ((inside, low, below), (outside, ~low, ~below)):
             todo.append((child, rows[kept & side[local]], here[side]))
     return PotentialRun(builder.build(), np.array(potential))
+
+# %% ../nbs/280_oblivious.ipynb #94fd0e44
+class DistanceForm(NamedTuple):
+    "Squared distances in the feature space: g of the summed q-th powers of differences of τ."
+
+    q: int  # 1 or 2
+    tau: Callable[[NDArray], NDArray]  # rises, on every column
+    back: Callable[[NDArray], NDArray]  # its inverse
+    g: Callable[[NDArray], NDArray]  # concave, rises from 0
+
+
+def _same(z: NDArray) -> NDArray:
+    return z
+
+
+def _bounded(t: NDArray, gamma: float) -> NDArray:
+    "2(1 - e^(-γt)), with all its digits where it is small."
+    return -2 * np.expm1(-gamma * t)
+
+
+def distance_form(
+    kernel: Kernel,  # the kernel
+) -> DistanceForm:
+    "How a kernel sees distances, for those that a potential is known for."
+    if kernel.name in ("gaussian", "laplace"):
+        q, g = 2 if kernel.name == "gaussian" else 1, partial(_bounded, gamma=kernel.gamma)
+        return DistanceForm(q, _same, _same, g)
+    if kernel.name == "linear":
+        return DistanceForm(2, _same, _same, _same)
+    if kernel.name == "hellinger":
+        return DistanceForm(2, np.sqrt, np.square, _same)
+    if kernel.name == "intersection":
+        beta = dict(kernel.params)["beta"]
+        return DistanceForm(1, lambda z: z**beta, lambda z: z ** (1 / beta), _same)
+    raise ValueError(
+        "rule='potential' is for the kernels 'gaussian', 'laplace', 'linear', 'hellinger' and "
+        f"'intersection'. Got {kernel.name!r} instead. Use rule='mistakes'."
+    )
 
 # %% ../nbs/280_oblivious.ipynb #3a6f7093
 Features = list[tuple[NDArray, NDArray]]  # of each axis: on the codes, and of the centres

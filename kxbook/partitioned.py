@@ -845,6 +845,13 @@ class PartitionedProblem:
         away, rows = (np.stack(parts) for parts in zip(*found))
         return rows[away.argmin(0), np.arange(reference.k)]
 
+    def potential_tree(self, reference: PartitionedReference, centres: NDArray) -> Tree:
+        "The rule looks at all rows at each node."
+        raise ValueError(
+            "rule='potential' needs all rows in memory. Fit a sample of rows, or use "
+            "rule='mistakes'."
+        )
+
     def encode(self, extra: NDArray | None = None) -> Encoded:
         "The columns as codes."
         if extra is None and self._encoded is not None:
