@@ -210,7 +210,10 @@ def distance_form(
 ) -> DistanceForm:
     "How a kernel sees distances, for those that a potential is known for."
     if kernel.name in ("gaussian", "laplace"):
-        q, g = 2 if kernel.name == "gaussian" else 1, partial(_bounded, gamma=kernel.gamma)
+        q, g = (
+            2 if kernel.name == "gaussian" else 1,
+            partial(_bounded, gamma=float(kernel.gamma or 1)),
+        )
         return DistanceForm(q, _same, _same, g)
     if kernel.name == "linear":
         return DistanceForm(2, _same, _same, _same)
