@@ -51,11 +51,33 @@ def sweep_spec(
 
 # %% ../nbs/260_sweep.ipynb #c5d772df
 @compiled
+def _best_threshold(G: NDArray) -> tuple[int, int, int]:
+    "What `sweep` finds among the intervals from the first value on."
+    m, k = G.shape
+    inside, outside = np.zeros(k, np.int64), np.zeros(k, np.int64)
+    for i in range(m):
+        for c in range(k):
+            outside[c] += G[i, c]
+    cost, first, last = 2**62, -1, -1
+    for i in range(m - 1):
+        low, rest = 2**62, 2**62
+        for c in range(k):
+            inside[c] += G[i, c]
+            outside[c] -= G[i, c]
+            low, rest = min(low, inside[c]), min(rest, outside[c])
+        if low + rest < cost:
+            cost, first, last = low + rest, 0, i
+    return cost, first, last
+
+
+@compiled
 def sweep(
     G: NDArray,  # (m, k) cost of each distinct value in each cluster, int64
     threshold: bool,  # only intervals from the first value on
 ) -> tuple[int, int, int]:
     "Cost, first and last value of the best proper interval; ties go to the first."
+    if threshold:
+        return _best_threshold(G)
     m, k = G.shape
     totals = np.zeros(k, np.int64)
     for i in range(m):
@@ -63,12 +85,11 @@ def sweep(
             totals[c] += G[i, c]
     e, start = np.zeros((k, k), np.int64), np.zeros((k, k), np.int64)
     cost, first, last = 2**62, -1, -1
-    stay = 2**62 if threshold else 0
     for i in range(m - 1):
         row = 2**62
         for l in range(k):
             for j in range(k):
-                keep = e[l, j] <= stay
+                keep = e[l, j] <= 0
                 e[l, j] = (e[l, j] if keep else 0) + G[i, j] - G[i, l]
                 start[l, j] = start[l, j] if keep else i
                 row = min(row, totals[l] + e[l, j])
