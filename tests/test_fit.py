@@ -13,7 +13,7 @@ from sklearn.datasets import make_blobs
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelKMeans, KernelTree
 from kxbook.fit import Settings, fit_clusters, fit_tree
 from kxbook.gram import StreamedGram
-from kxbook.kernel import Kernel
+from kxbook.kernel import Kernel, chi2, gaussian, intersection, laplace
 from kxbook.memory import MemoryData
 from kxbook.partitioned import PartitionedData
 from kxbook.report import explain_table, report_html
@@ -25,6 +25,11 @@ TREES = {
     "KernelIMM": KernelIMM(3, random_state=0),
     "KernelIMM, midpoints": KernelIMM(3, kernel="laplace", candidates="midpoints", random_state=0),
     "KernelIMM, Taylor": KernelIMM(3, surrogate="taylor", order="auto", random_state=0),
+    "KernelIMM, medoids": KernelIMM(3, centres="medoid", random_state=0),
+    "KernelIMM, medoids in features": KernelIMM(
+        3, centres="medoid", surrogate="root", random_state=0
+    ),
+    "KernelIMM, potential": KernelIMM(3, centres="medoid", rule="potential", random_state=0),
     "KernelExKMC": KernelExKMC(3, random_state=0),
     "KernelExKMC, landmarks": KernelExKMC(3, gram="nystroem", rank=20, random_state=0),
     "KernelExpand": KernelExpand(3, base="empty", random_state=0),
@@ -81,7 +86,9 @@ def test_weights_that_are_no_whole_numbers(name):
 
 @pytest.mark.parametrize("form", ["array", "dask"])
 @pytest.mark.parametrize(
-    "model", [IMM(), KernelIMM(), KernelExpand(base="empty"), KernelExKMC()], ids=str
+    "model",
+    [IMM(), KernelIMM(), KernelIMM(centres="medoid"), KernelExpand(base="empty"), KernelExKMC()],
+    ids=str,
 )
 def test_weights_in_partitions(form, model):
     X, y, w = table(200)
@@ -283,3 +290,56 @@ def test_a_given_matrix_is_not_copied_again_and_again():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4.5 * K.nbytes
+
+
+def medoids_by_definition(X, y, kernel):
+    "In each cluster the first row with the least sum of squared distances to the others."
+    K = kernel(X)
+    D = K.diagonal()[:, None] + K.diagonal() - 2 * K
+    groups = [np.flatnonzero(y == c) for c in range(y.max() + 1)]
+    return [g[np.flatnonzero(np.isclose(s := D[np.ix_(g, g)].sum(0), s.min()))[0]] for g in groups]
+
+
+@pytest.mark.parametrize("kernel", [gaussian(0.3), laplace(0.3), intersection(), chi2()], ids=str)
+def test_medoids_are_those_of_the_kernel(kernel):
+    X = np.random.default_rng(3).gamma(1.0, 2.0, size=(60, 2))
+    y = (X.sum(1) > 4).astype(int) + (X[:, 0] > 5)
+    model = KernelIMM(3, kernel=kernel, centres="medoid").fit(X, reference_labels=y)
+    rows = medoids_by_definition(X, y, kernel)
+    assert_array_equal(model.result_.imm.centres, X[rows])
+    assert_array_equal(model.predict(X[rows]), np.arange(3))  # each in a leaf of its own
+
+
+def test_the_least_potential_takes_kernels_that_it_knows():
+    X = np.random.default_rng(3).gamma(1.0, 2.0, size=(60, 2))
+    y = (X.sum(1) > 4).astype(int) + (X[:, 0] > 5)
+    for kernel in ("gaussian", "laplace", "linear", "hellinger", "intersection"):
+        model = KernelIMM(3, kernel=kernel, centres="medoid", rule="potential")
+        tree = model.fit(X, reference_labels=y).tree_
+        assert tree.n_leaves <= 3 and np.isneginf(tree.lo[tree.left >= 0]).all()
+        assert_array_equal(model.predict(model.result_.imm.centres), np.arange(3))
+
+
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        (dict(rule="potential"), "Add centres='medoid'"),
+        (dict(rule="potential", centres="medoid", kernel="chi2"), "Use rule='mistakes'"),
+        (dict(rule="potential", centres="medoid", surrogate="root"), "as they are by default"),
+        (dict(rule="potential", centres="medoid", candidates="midpoints"), "by default"),
+        (dict(centres="median"), "'centres' parameter"),
+        (dict(rule="fewest"), "'rule' parameter"),
+    ],
+    ids=str,
+)
+def test_rules_that_cannot_be(options, says):
+    X, y, _ = table()
+    with pytest.raises(ValueError, match=says):
+        KernelIMM(3, **options).fit(X, reference_labels=y)
+
+
+def test_the_least_potential_is_not_for_partitions():
+    X, y, _ = table()
+    model = KernelIMM(3, centres="medoid", rule="potential")
+    with pytest.raises(ValueError, match="needs all rows in memory"):
+        model.fit(partition_array(X, 30), reference_labels=y)

@@ -121,9 +121,6 @@ NAMES = {
     "all": "any",
 }
 REASONS = {  # of a module: in which line, what was changed, and why nothing can notice
-    "sweep": [
-        ("stay = 2**62", "62 -> 63", "more than any sum, or twice that"),
-    ],
     "grow": [
         ("gain: int = -1", "without USub", "a gain without a cut is never asked for"),
         (
