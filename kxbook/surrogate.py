@@ -421,7 +421,7 @@ def _features(kernel: Kernel, surrogate: str, z: NDArray, order: int, shift: flo
         return interval_features(kernel.axis(knots))[below]
     if surrogate == "fitted":
         return fitted_features(kernel, z)
-    if surrogate == "root" and kernel.name == "rational_quadratic":
+    if surrogate == "root" and params.get("alpha", np.inf) <= 1e6:
         spread = params["gamma"] * (z[-1] - z[0]) ** 2
         widths, weights = width_rule(params["alpha"], max(spread, 1e-300))
         return mixture_features(z, params["gamma"] * widths, weights)
