@@ -164,11 +164,11 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     n_clusters : int, default=8
         Number of clusters.
     kernel : str, Kernel or callable, default="gaussian"
-        "gaussian", "laplace", "linear", "hellinger", "intersection", "chi2", "quadratic",
-        "epsilon", "precomputed", an object of `kxbook.kernel`, or a function of two arrays of
+        "gaussian", "laplace", "rational_quadratic", "matern", "polya", "linear", "hellinger",
+        "intersection", "chi2", "quadratic", "epsilon", "precomputed", an object of `kxbook.kernel`, or a function of two arrays of
         points that returns the matrix of kernel values.
     gamma : "scale" or float, default="scale"
-        Width of "gaussian" and "laplace": larger is more local. "scale" is 1 / (n_features *
+        Width of the first five kernels: larger is more local. "scale" is 1 / (n_features *
         X.var()). Other kernels ignore it.
     init : {"auto", "spectral", "k-means++", "random"} or array of labels, default="auto"
         Where Lloyd's algorithm begins. "auto" tries spectral starts, k-means++ and random
@@ -567,7 +567,7 @@ cuts : {"interval", "threshold"}, default="interval"
     of base="imm" are its own: intervals, wherever the surrogate features of the kernel are
     not monotone. base="empty" has thresholds only.
 gamma : "scale" or float, default="scale"
-    Width of "gaussian" and "laplace".
+    Width of the kernel, if it has one.
 surrogate : str, default="auto"
     Surrogate features of base="imm".
 order : int or "auto", default=5
@@ -704,7 +704,9 @@ class KernelIMM(_TreeClusterer):
     gamma ...
     surrogate : str, default="auto"
         Surrogate features: "root", "taylor" or "landmark" for "gaussian"; "exact" or "landmark"
-        for "laplace"; "quadrature" or "riemann" for "chi2"; "auto" is the first of them.
+        for "laplace" and "matern"; "root" or "landmark" for "rational_quadratic"; "interval" or
+        "landmark" for "polya"; "quadrature" or "riemann" for "chi2"; "landmark", "interval" or
+        "fitted" for `kxbook.kernel.distance`. "auto" is the first of them.
     order : int or "auto", default=5
         Order of Taylor features, and number of features of "chi2". "auto": the least order that
         leaves out at most the cost of the reference.

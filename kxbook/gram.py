@@ -23,7 +23,7 @@ from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 from threadpoolctl import ThreadpoolController
 
-from .kernel import Kernel, check_points, is_formula
+from .kernel import WITH_WIDTH, Kernel, check_points, is_formula
 
 # %% auto #0
 __all__ = ['STRIP', 'one_blas_thread', 'BLOCKS_PER_TASK', 'PRECISION', 'KEPT', 'FOLD_ERROR', 'POOL', 'MOST_LANDMARKS', 'GRAMS',
@@ -688,7 +688,7 @@ def refuse_extremes(
     X: NDArray,  # (n, d) points, or two corners between which they lie
 ) -> None:
     "Refuse data on which a kernel has no digits left, or its sums and distances no room."
-    if kernel.name in ("gaussian", "laplace"):
+    if kernel.name in WITH_WIDTH:
         if kernel.gamma is not None and kernel.gamma < 1e-300:  # distances would be infinite
             raise ValueError(
                 f"gamma={kernel.gamma:.3g} of the kernel {kernel.name} is too small. Rescale X."

@@ -34,7 +34,7 @@ from kxbook.fit import (
 from .gram import DenseGram, Gram, LowRankGram, as_gram, nystroem_gram
 from .grow import check_bins
 from .imm import closest_rows, cluster_means
-from .kernel import as_kernel, scale_gamma
+from .kernel import WITH_WIDTH, as_kernel, scale_gamma
 from .kkmeans import kernel_kmeans
 from kxbook.nodes import (
     BinnedCosts,
@@ -161,7 +161,7 @@ class MemoryProblem:
             self._take_matrix()
             return
         kernel, gamma = settings.kernel, settings.gamma
-        if gamma == "scale" and isinstance(kernel, str) and kernel in ("gaussian", "laplace"):
+        if gamma == "scale" and isinstance(kernel, str) and kernel in WITH_WIDTH:
             gamma = scale_gamma(self.points, self.total)
         self.kernel = as_kernel(kernel, gamma)
         self.gamma = self.kernel.gamma

@@ -48,7 +48,7 @@ from kxbook.gram import (
     refuse_extremes,
     tall_product,
 )
-from .kernel import Kernel, as_kernel
+from .kernel import WITH_WIDTH, Kernel, as_kernel
 from .kkmeans import kernel_kmeans
 from kxbook.nodes import (
     CostTable,
@@ -773,7 +773,7 @@ class PartitionedProblem:
         if data.has_weight is not None:  # rows without weight are looked at too
             _refuse_missing(data.all_rows)
         seen = survey(self.table, str(needs), data.weights)
-        if isinstance(gamma, str) and name in ("gaussian", "laplace"):  # others have no width
+        if isinstance(gamma, str) and name in WITH_WIDTH:
             gamma = seen.width()
         self.kernel, self.low, self.indefinite = as_kernel(name, gamma), seen.low, False
         if not self.kernel.semidefinite:

@@ -133,7 +133,7 @@ def distance_balls(
     X: NDArray,  # (n, d) points
 ) -> list[list[arb]]:
     "Squared distances of the features of each point to those before it, as intervals."
-    if not is_formula(kernel):
+    if kernel.name not in FORMS or not is_formula(kernel):
         raise ValueError(
             f"rigorous=True needs a kernel whose formula is known, among {sorted(FORMS)}. Got "
             f"{kernel.name}."
