@@ -413,6 +413,9 @@ def axis_shifts(
         )
     return np.broadcast_to(shift, low.shape)
 
+# %% ../nbs/250_imm.ipynb #4c8eb145
+imm_from = imm  # the name of version 0.1
+
 # %% ../nbs/250_imm.ipynb #2726a36a
 def medoids(
     gram: Gram,  # the kernel on the points
@@ -437,6 +440,3 @@ def closest_rows(
     "For each cluster the row of weight in it that is closest to its mean, (k,)."
     own = np.where(V > 0, D, np.inf)
     return (own <= own.min(0) + slack).argmax(0)
-
-# %% ../nbs/250_imm.ipynb #4c8eb145
-imm_from = imm  # the name of version 0.1

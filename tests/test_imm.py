@@ -10,8 +10,18 @@ from hypothesis import strategies as st
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM
 from kxbook.columns import encode
 from kxbook.data import load_iris, load_pathbased, quadratic_xor
-from kxbook.imm import _only_centre, kernel_imm
-from kxbook.kernel import chi2, distance, gaussian, hellinger, intersection, laplace, linear
+from kxbook.gram import as_gram
+from kxbook.imm import _only_centre, closest_rows, imm_factor, kernel_imm, medoids
+from kxbook.kernel import (
+    chi2,
+    distance,
+    gaussian,
+    hellinger,
+    intersection,
+    laplace,
+    linear,
+    quadratic,
+)
 
 X, Y = load_iris(return_X_y=True)
 KERNELS = [
@@ -187,3 +197,87 @@ def test_only_centres_that_coincide_warn():
         warnings.simplefilter("error")
         kernel_imm(np.array([[0.0], [1.0], [2.0]]), [0, 1, 2], linear())
         assert _only_centre(np.array([0, 2]), np.array([1.0, 3.0, 2.0]), quiet=True) == 2
+
+
+@pytest.mark.parametrize("kernel, surrogate", KERNELS, ids=lambda v: str(getattr(v, "name", v)))
+@pytest.mark.parametrize("candidates", ["all", "midpoints"])
+def test_a_point_is_its_own_mean(kernel, surrogate, candidates):
+    rows, options = np.array([10, 60, 110]), dict(candidates=candidates)
+    given, _ = kernel_imm(X, np.eye(3)[Y], kernel, surrogate, centres=rows, **options)
+    assert sorted(given.label[given.leaves]) == [0, 1, 2]
+    assert (given.predict(X[rows]) == [0, 1, 2]).all()
+    only, _ = kernel_imm(X[rows], [0, 1, 2], kernel, surrogate, centres=[0, 1, 2], **options)
+    means, _ = kernel_imm(X[rows], [0, 1, 2], kernel, surrogate, **options)
+    assert only == means
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(KERNELS[:6]), st.sampled_from([None, 64]))
+def test_points_as_centres_end_in_leaves_of_their_own(seed, chosen, bins):
+    rng = np.random.default_rng(seed)
+    n, k = rng.integers(4, 30), rng.integers(2, 4)
+    Z = (rng.permutation(900)[:n, None] // [30, 1] % [30, 30] + 1) / 10  # all different
+    labels = np.r_[np.arange(k), rng.integers(0, k, size=n - k)]
+    rows = rng.choice(n, k, replace=False)
+    tree, steps = kernel_imm(Z, labels, *chosen, bins=bins, centres=rows)
+    assert (tree.predict(Z[rows]) == np.arange(k)).all() and len(steps) == k - 1
+    order = rng.permutation(n)
+    back = np.argsort(order)
+    other, _ = kernel_imm(Z[order], labels[order], *chosen, bins=bins, centres=back[rows])
+    assert tree == other
+
+
+def test_coordinates_will_do_for_any_kernel_if_points_are_centres():
+    rows = medoids(as_gram(quadratic(), X), Y)
+    for bins in (None, 10):
+        plain = kernel_imm(X, Y, linear(), "coordinate", centres=rows, bins=bins)
+        for kernel in (quadratic(), gaussian(), laplace()):
+            found = kernel_imm(X, Y, kernel, "coordinate", centres=rows, bins=bins)
+            assert found.tree == plain.tree
+            assert (found.tree.lo[found.tree.left >= 0] == -np.inf).all()
+        assert (plain.tree.predict(X[rows]) == [0, 1, 2]).all()
+    with pytest.raises(ValueError, match="base='empty'"):
+        kernel_imm(X, Y, quadratic(), "coordinate")
+    with pytest.raises(ValueError, match="'surrogate' parameter"):
+        kernel_imm(X, Y, gaussian(), "coordinate")
+
+
+def test_equal_points_as_centres_share_a_leaf():
+    Z = np.array([[0.0], [0.0], [1.0], [5.0]])
+    with pytest.warns(UserWarning, match="coincide in the features"):
+        tree, _ = kernel_imm(Z, [0, 1, 1, 2], gaussian(), centres=[0, 1, 3])
+    assert tree.n_leaves == 2
+
+
+@pytest.mark.parametrize("rows", [[0, 1], [0, 1, 150], [-1, 0, 1], [0.0, 1.0, 2.0], [[0, 1, 2]]])
+def test_rows_that_are_none_are_refused(rows):
+    with pytest.raises(ValueError, match="'centres' parameter must be 3 rows, 0 to 149"):
+        kernel_imm(X, Y, gaussian(), centres=rows)
+
+
+@pytest.mark.parametrize("kernel", [gaussian(0.5), laplace(0.5), quadratic()], ids=lambda k: k.name)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_medoids_have_the_least_sum_of_distances(kernel, weighted):
+    rng = np.random.default_rng(0)
+    Z, labels = rng.normal(size=(60, 2)), np.arange(60) % 3
+    w = rng.integers(0, 4, size=60).astype(float) if weighted else np.ones(60)
+    K = kernel(Z, Z)
+    D = K.diagonal()[:, None] + K.diagonal() - 2 * K
+    found = medoids(as_gram(kernel, Z), labels, w if weighted else None)
+    for c in range(3):
+        mine = np.flatnonzero((labels == c) & (w > 0))
+        assert found[c] == mine[(D[np.ix_(mine, mine)] @ w[mine]).argmin()]
+
+
+def test_of_equal_medoids_the_first_is_taken():
+    corners = 0.1 * np.array([[1, 1], [0, 0], [1, 0], [0, 1.0]])
+    for order in ([0, 1, 2, 3], [3, 1, 0, 2]):
+        assert medoids(as_gram(gaussian(0.7), corners[order]), np.zeros(4, dtype=int)) == [0]
+    assert closest_rows(np.array([[2.0], [1.0], [1.0]]), np.array([[1], [0], [1]])).tolist() == [2]
+
+
+def test_factor_of_imm():
+    assert imm_factor(1) == imm_factor(1, midpoints=True) == 1
+    assert np.isclose(imm_factor(2), 3 + 2 * np.sqrt(2))
+    assert imm_factor(2, midpoints=True) == 9 == imm_factor(2, times=2)
+    assert np.isclose(imm_factor(10, times=0.4), 49)
