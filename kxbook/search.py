@@ -26,10 +26,10 @@ from .exact import GivenUp, best_tree
 from .fit import Grown, Reference, Settings, imm_run
 from .gram import Gram, LowRankGram, StreamedGram, one_blas_thread, sq_dists
 from .grow import Limits, grow_from
-from .imm import Surrogate
 from .kernel import Kernel
 from .memory import MemoryProblem
 from .nodes import BinnedCosts, SortedCosts
+from .oblivious import Features, below_one, centre_features, preimage_tree, random_cuts
 from .price import kernel_cost
 from .surrogate import SURROGATES
 from .sweep import quantise, sweep
@@ -37,8 +37,8 @@ from .tree import Tree, TreeBuilder, build_tree
 
 # %% auto #0
 __all__ = ['EXACT_FOR', 'EXACT_WORK', 'MAX_EXACT_POINTS', 'WORK_LIMIT', 'LEAF_LIMITS', 'SAMPLE_SIZE', 'DEPTH_PENALTY', 'DRAWS',
-           'CutOptimizer', 'centre_scatter', 'scatter_tree', 'random_cuts', 'centre_features', 'preimage_tree',
-           'nearest_tree', 'Search', 'starts', 'best_found', 'agreement_tree', 'search_tree', 'KernelTree']
+           'CutOptimizer', 'centre_scatter', 'scatter_tree', 'nearest_tree', 'Search', 'starts', 'best_found',
+           'agreement_tree', 'search_tree', 'KernelTree']
 
 # %% ../nbs/460_search.ipynb #dbb2740c
 def _distances(gram: Gram, labels: NDArray, total: NDArray, k: int, old: NDArray | None) -> NDArray:
@@ -320,84 +320,6 @@ def scatter_tree(
         builder.labels[node] = int(np.bincount(label[rows], weight[rows], len(E)).argmax())
     return builder.build()
 
-# %% ../nbs/460_search.ipynb #af0f80c7
-def _below_one(U: NDArray) -> tuple[NDArray, int]:
-    "Values times a power of two, which changes no digit: their sums are finite; the power."
-    power = int(np.frexp(np.abs(U).max())[1]) + 1
-    return np.ldexp(U, -power), power
-
-
-def random_cuts(
-    U: NDArray,  # (k, d) centres
-    q: int,  # 1 or 2: chances are proportional to this power of a gap
-    rng: np.random.Generator,  # draws the lots
-) -> Tree:
-    "A tree of random thresholds that separates the centres."
-    U, power = _below_one(U)
-    builder, todo = TreeBuilder(U.shape[1]), [(0, np.arange(len(U)))]
-    while todo:
-        node, here = todo.pop()
-        values = np.sort(U[here], axis=0)
-        gaps = np.diff(values, axis=0)
-        if not gaps.any():
-            builder.labels[node] = int(here[0])
-            continue
-        chance = ((gaps / gaps.max()) ** q).ravel()
-        p, axis = divmod(int(rng.choice(chance.size, p=chance / chance.sum())), U.shape[1])
-        share = rng.random() if q == 1 else rng.triangular(0, 0.5, 1)
-        theta = values[p, axis] + share * gaps[p, axis]
-        theta = theta if theta < values[p + 1, axis] else values[p, axis]  # rounding
-        low = U[here, axis] <= theta
-        ends = -np.inf, float(np.ldexp(theta, power))
-        inside, outside = builder.split(node, axis, *ends)
-        todo += [(inside, here[low]), (outside, here[~low])]
-    return builder.build()
-
-# %% ../nbs/460_search.ipynb #3a6f7093
-_Features = list[tuple[NDArray, NDArray]]  # of each axis: on the codes, and of the centres
-
-
-def centre_features(
-    V: NDArray,  # (n, k) weight of point i in cluster c
-    columns: list[Column],  # the axes as codes
-    surrogate: Surrogate,  # the features
-    most: float = np.inf,  # numbers to keep; nothing is returned if there are more
-) -> _Features:
-    "For each axis its features on the codes, (m, r), and their means over clusters, (k, r)."
-    features: _Features = []
-    for axis, column in enumerate(columns):
-        Phi = surrogate.on(column, axis).T
-        most -= Phi.size
-        if most < 0:
-            return []
-        mass = [np.bincount(column.codes, v, len(Phi)) for v in V.T]
-        features.append((Phi, np.array(mass) @ Phi / V.sum(0)[:, None]))
-    return features
-
-
-def preimage_tree(
-    tree: Tree,  # thresholds on features, all axes side by side
-    features: _Features,  # as `centre_features` gives them
-    columns: list[Column],  # the axes as codes
-) -> Tree:
-    "The tree of intervals that asks the same of the points."
-    place = [(axis, j) for axis, (Phi, _) in enumerate(features) for j in range(Phi.shape[1])]
-    builder, todo = TreeBuilder(len(columns)), [(0, 0)]
-    while todo:
-        node, source = todo.pop()
-        left, right = int(tree.left[source]), int(tree.right[source])
-        if left < 0:
-            builder.labels[node] = int(tree.label[source])
-            continue
-        axis, j = place[tree.axis[source]]
-        above = features[axis][0][:, j] > tree.hi[source]
-        if above.all() or not above.any():
-            todo.append((node, right if above.any() else left))
-            continue
-        first, last = np.flatnonzero(above)[[0, -1]]
-        todo += zip(_CodeCut(axis, first, last).split(builder, node, columns), (right, left))
-    return builder.build()
-
 # %% ../nbs/460_search.ipynb #60c3132c
 def _orders(values: NDArray) -> Iterator[tuple[NDArray, NDArray]]:
     "Orders of the centres by each feature, (r, m), once each; where neighbours differ."
@@ -522,7 +444,7 @@ class Search:
     max_depth: int | None = None  # most cuts on a path
     cuts: str = "interval"  # "interval", or "threshold"
     bins: int | None = None  # most codes of a column
-    features: _Features | None = None  # of the centres, as `centre_features` gives them
+    features: Features | None = None  # of the centres, as `centre_features` gives them
 
     def __post_init__(self) -> None:
         self.gram, self.k = self.reference.gram, self.reference.k
@@ -617,7 +539,7 @@ def _nearest_trees(search: Search) -> Iterator[Tree]:
     if search.big:
         rows = rows[:: max(len(X) // SAMPLE_SIZE, 1)]
         columns = [replace(c, codes=c.codes[rows]) for c in columns]
-    means = reference.V.T @ _below_one(X)[0] / reference.V.sum(0)[:, None]
+    means = reference.V.T @ below_one(X)[0] / reference.V.sum(0)[:, None]
     values = [m[None] for m in means.T]  # only their order counts
     many = sum(len(mu.T) for _, mu in search.features or []) * len(X) * search.k
     if search.features and many <= WORK_LIMIT / 10:
