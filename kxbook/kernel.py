@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 # %% auto #0
-__all__ = ['KERNELS', 'lowest_eigenvalue', 'is_psd', 'Kernel', 'check_points', 'gaussian', 'laplace', 'distance', 'taylor',
-           'linear', 'hellinger', 'intersection', 'chi2', 'quadratic', 'epsilon', 'is_formula', 'scale_gamma',
-           'as_kernel', 'warn_user']
+__all__ = ['KERNELS', 'WITH_WIDTH', 'lowest_eigenvalue', 'is_psd', 'Kernel', 'check_points', 'gaussian', 'laplace', 'distance',
+           'taylor', 'rational_quadratic', 'matern', 'polya', 'linear', 'hellinger', 'intersection', 'chi2',
+           'quadratic', 'epsilon', 'is_formula', 'scale_gamma', 'as_kernel', 'warn_user']
 
 # %% ../nbs/130_kernel.ipynb #95cd4d2f
 def lowest_eigenvalue(
@@ -276,6 +276,52 @@ def taylor(
         )
     return Kernel("taylor", "product", _taylor, params=(("f", f), ("g", g)))
 
+# %% ../nbs/130_kernel.ipynb #57a42712
+def _rational_quadratic(s: NDArray, t: NDArray, gamma: float, alpha: float) -> NDArray:
+    return np.exp(-alpha * np.log1p(gamma / alpha * (s - t) ** 2))
+
+
+def _matern(s: NDArray, t: NDArray, gamma: float, nu: float) -> NDArray:
+    x = np.minimum(gamma * np.abs(s - t), 1e4)  # beyond, the exponential is zero
+    return (1 + (nu > 1) * x + (nu > 2) * x**2 / 3) * np.exp(-x)
+
+
+def _polya(s: NDArray, t: NDArray, gamma: float) -> NDArray:
+    return np.maximum(1 - gamma * np.abs(s - t), 0)
+
+# %% ../nbs/130_kernel.ipynb #361aedc6
+def rational_quadratic(
+    gamma: float = 1.0,  # width: larger means more local
+    alpha: float = 1.0,  # the larger, the lighter the tails; the limit is the Gaussian kernel
+) -> Kernel:
+    "The product of rational quadratic profiles, ∏ (1 + γ(xᵢ - yᵢ)²/α)^(-α)."
+    checked = (("gamma", gamma), ("alpha", alpha))
+    params = tuple((n, _check_positive("rational_quadratic", n, v)) for n, v in checked)
+    return Kernel(
+        "rational_quadratic", "product", _rational_quadratic, params=params, semidefinite=True
+    )
+
+
+def matern(
+    gamma: float = 1.0,  # width: larger means more local
+    nu: float = 1.5,  # smoothness: 0.5 (Laplace), 1.5 or 2.5
+) -> Kernel:
+    "The product of Matérn profiles: for ν = 3/2, ∏ (1 + γ|xᵢ - yᵢ|) exp(-γ|xᵢ - yᵢ|)."
+    if nu not in (0.5, 1.5, 2.5):
+        raise ValueError(
+            f"The 'nu' parameter of matern must be among 0.5, 1.5, 2.5. Got {nu!r} instead."
+        )
+    params = (("gamma", _check_positive("matern", "gamma", gamma)), ("nu", float(nu)))
+    return Kernel("matern", "product", _matern, params=params, semidefinite=True)
+
+
+def polya(
+    gamma: float = 1.0,  # width: points farther apart than 1/γ on an axis are not alike at all
+) -> Kernel:
+    "The product of hats, ∏ max(1 - γ|xᵢ - yᵢ|, 0): the simplest profile of Pólya's kind."
+    params = (("gamma", _check_positive("polya", "gamma", gamma)),)
+    return Kernel("polya", "product", _polya, params=params, semidefinite=True)
+
 # %% ../nbs/130_kernel.ipynb #9ac1e270
 def _linear(s: NDArray, t: NDArray) -> NDArray:
     return s * t
@@ -349,6 +395,9 @@ def epsilon(
 KERNELS: dict[str, Callable[..., Kernel]] = {  # what a kernel can be called
     "gaussian": gaussian,
     "laplace": laplace,
+    "rational_quadratic": rational_quadratic,
+    "matern": matern,
+    "polya": polya,
     "linear": linear,
     "hellinger": hellinger,
     "intersection": intersection,
@@ -356,6 +405,7 @@ KERNELS: dict[str, Callable[..., Kernel]] = {  # what a kernel can be called
     "quadratic": quadratic,
     "epsilon": epsilon,
 }
+WITH_WIDTH = ("gaussian", "laplace", "rational_quadratic", "matern", "polya")  # those with a γ
 
 
 def is_formula(
@@ -389,7 +439,7 @@ def scale_gamma(
 # %% ../nbs/130_kernel.ipynb #038f94ed
 def as_kernel(
     kernel: str | Kernel | Callable,  # a name, a kernel, or a function (X, Y) -> matrix
-    gamma: float | str = "scale",  # width of gaussian and laplace: a number > 0 or "scale"
+    gamma: float | str = "scale",  # width, for kernels that have one: a number > 0 or "scale"
     X: ArrayLike | None = None,  # (n, d) points, needed for "scale"
 ) -> Kernel:
     "The kernel that is meant."
@@ -412,7 +462,7 @@ def as_kernel(
             f"The 'kernel' parameter must be a str among {sorted(KERNELS)}, a Kernel or a "
             f"callable. Got {kernel!r} instead.{hint}"
         )
-    if kernel not in ("gaussian", "laplace"):
+    if kernel not in WITH_WIDTH:
         return KERNELS[kernel]()
     if not isinstance(gamma, str):
         return KERNELS[kernel](gamma)

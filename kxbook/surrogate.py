@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import lgamma
+from math import factorial, lgamma
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
-from scipy.special import gammainc
+from scipy.optimize import least_squares, nnls
+from scipy.special import gammainc, gammainccinv, gammaincinv, gammaln, loggamma
 
 from .kernel import Kernel
 
 # %% auto #0
 __all__ = ['ROOT_STEP', 'ROOT_MARGIN', 'ROOT_ERROR', 'SURROGATES', 'MOST_KNOTS', 'FEW_KNOTS', 'taylor_features', 'taylor_tail',
-           'taylor_order', 'series_coefficients', 'laplace_features', 'root_features', 'intersection_features',
-           'riemann_features', 'exponential_sum', 'quadrature_features', 'choose_surrogate', 'knots_of',
-           'axis_features']
+           'taylor_order', 'series_coefficients', 'laplace_features', 'gap_rules', 'matern_features', 'root_features',
+           'width_rule', 'mixture_features', 'interval_features', 'fitted_features', 'feature_error',
+           'intersection_features', 'riemann_features', 'exponential_sum', 'quadrature_features', 'knot_error',
+           'choose_surrogate', 'knots_of', 'axis_features', 'axis_error']
 
 # %% ../nbs/220_surrogate.ipynb #46600f32
 def taylor_features(
@@ -102,6 +103,42 @@ def laplace_features(
     t = z[:, None] - knots
     return np.where(t >= 0, np.sqrt(weight) * np.exp(-gamma * np.maximum(t, 0)), 0.0)
 
+# %% ../nbs/220_surrogate.ipynb #146d613c
+def gap_rules(
+    G: NDArray,  # (r,) ends of the intervals, > 0 or infinite
+    nodes: int,  # nodes of each rule
+) -> tuple[NDArray, NDArray]:
+    "Nodes and weights, (r, nodes) each, of the Gauss rules for the weight e^(-x) on [0, G]."
+    end = np.minimum(G, 50.0)[:, None]  # beyond, nothing is left of the weight
+    y, fine = np.polynomial.legendre.leggauss(64)
+    y, fine = (y + 1) / 2, fine / 2 * np.exp(-end * (y + 1) / 2)
+    fine, mass = fine / fine.sum(1, keepdims=True), -np.expm1(-end)
+    before, now, size = np.zeros_like(fine), np.ones_like(fine), np.ones(len(G))
+    J = np.zeros((len(G), nodes, nodes))  # the matrices of the three-term recurrences
+    for k in range(nodes):
+        size, old = (fine * now**2).sum(1), size
+        J[:, k, k] = (fine * y * now**2).sum(1) / size
+        if k:
+            J[:, k, k - 1] = J[:, k - 1, k] = np.sqrt(size / old)
+        before, now = now, (y - J[:, k, k, None]) * now - (size / old)[:, None] * before
+    x, vectors = np.linalg.eigh(J)
+    return end * x, mass * vectors[:, 0] ** 2
+
+
+def matern_features(
+    z: NDArray,  # (m,) values of one coordinate
+    gamma: float,  # width of the Matérn kernel
+    nu: float,  # its smoothness: 0.5, 1.5, 2.5, ...
+    knots: NDArray,  # (r,) sorted values where the features begin
+) -> NDArray:
+    "Features of the Matérn kernel, (m, (ν + ½) r): exact if the knots are the distinct values."
+    p = round(nu - 0.5)
+    x, w = gap_rules(2 * gamma * np.diff(knots, prepend=-np.inf), p + 1)
+    t = 2 * gamma * (z[:, None] - knots)
+    decay = np.where(t >= 0, np.exp(-np.maximum(t, 0) / 2), 0.0) / np.sqrt(factorial(2 * p))
+    t = np.clip(t, 0, 1e4)  # beyond, the exponential is zero
+    return np.hstack([np.sqrt(v) * (node + t) ** p * decay for node, v in zip(x.T, w.T)])
+
 # %% ../nbs/220_surrogate.ipynb #48edd1ed
 ROOT_STEP = 0.4  # grid step of root features, in units of 1/√γ
 ROOT_MARGIN = 2.2  # how far the grid of root features goes beyond the data, in units of 1/√γ
@@ -133,6 +170,97 @@ def root_features(
         np.exp(np.multiply(row, -2 * gamma, out=row), out=row)
     bumps *= np.sqrt(step * np.sqrt(4 * gamma / np.pi))
     return bumps.T
+
+# %% ../nbs/220_surrogate.ipynb #97cc85c9
+def width_rule(
+    alpha: float,  # of the rational quadratic kernel
+    spread: float,  # γR², R being the largest distance
+) -> tuple[NDArray, NDArray]:
+    "Widths u and weights w such that Σ w e^(-ut) is (1 + t/α)^(-α) up to 5·10⁻⁷, 0 <= t <= spread."
+    step, p = 1.0, np.arange(1, 8)
+    while 2 * np.exp(loggamma(alpha + 2j * np.pi * p / step).real - gammaln(alpha)).sum() > 1e-7:
+        step *= 0.95
+    with np.errstate(divide="ignore"):
+        low = max(np.log(1e-9 * alpha / spread), np.log(gammaincinv(alpha, 1e-16)))
+    v = np.arange(low, np.log(gammainccinv(alpha, 1e-16)) + step, step)
+    u, w = np.exp(v) / alpha, step * np.exp(alpha * v - np.exp(v) - gammaln(alpha))
+    flat = np.cumsum(w * np.minimum(1, u * spread)) < 1e-7  # the same for all pairs
+    rare = np.cumsum(w[::-1])[::-1] < 1e-7
+    u, w = u[~flat & ~rare], w[~flat & ~rare]
+    return np.r_[0, u], np.r_[max(1 - w.sum(), 0), w]
+
+
+def mixture_features(
+    z: NDArray,  # (m,) values of one coordinate, sorted
+    widths: NDArray,  # of Gaussian kernels; 0 is a constant, infinity tells all values apart
+    weights: NDArray,  # how much of each, >= 0; they add up to about 1
+) -> NDArray:
+    "Bumps whose inner products are a mixture of Gaussian kernels up to 10⁻⁶, (m, r)."
+    parts = []
+    for gamma, weight in zip(widths[weights > 0], weights[weights > 0]):
+        if gamma in (0, np.inf):
+            bumps = np.eye(len(z)) if gamma else np.ones((len(z), 1))
+        else:
+            bumps = root_features(z, gamma, z[0], z[-1])
+        parts.append(np.sqrt(weight) * bumps)
+        _refuse_many(sum(part.shape[1] for part in parts), len(z), "bumps")
+    return np.hstack(parts)
+
+
+def _refuse_many(features: int, values: int, what: str) -> None:
+    "An error before a table of features becomes too large."
+    if features * values > 1e8:
+        raise ValueError(
+            f"There would be {features} {what} for each of {values} values of a column. "
+            "Use bins=256, or surrogate='landmark'."
+        )
+
+# %% ../nbs/220_surrogate.ipynb #bbc35db4
+def interval_features(
+    K: NDArray,  # (m, m) kernel of one axis at its sorted values
+) -> NDArray:
+    "Indicators of intervals, (m, r), whose inner products are a kernel with a convex profile."
+    H = np.pad(np.triu(K), ((1, 0), (0, 1)))  # H[a, b] one row below, as a counts from one
+    w = np.triu(H[1:, :-1] - H[:-1, :-1] - H[1:, 1:] + H[:-1, 1:])
+    rounding = 16 * np.finfo(float).eps * float(np.abs(K).max())
+    if w.min() < -rounding:
+        raise ValueError(
+            "surrogate='interval' needs a profile h >= 0 that is convex and does not rise. Got one "
+            f"with an interval of weight {w.min():.3g}. Use surrogate='fitted' or 'landmark'."
+        )
+    a, b = np.nonzero(w > rounding)
+    _refuse_many(len(a), len(K), "intervals")
+    at = np.arange(len(K))[:, None]
+    return np.where((a <= at) & (at <= b), np.sqrt(w[a, b]), 0.0)
+
+# %% ../nbs/220_surrogate.ipynb #eebf633b
+def fitted_features(
+    kernel: Kernel,  # a product of profiles h(|s - t|)
+    z: NDArray,  # (m,) sorted distinct values of one coordinate
+) -> NDArray:
+    "Bumps whose inner products are close to the kernel, if it is close to a mixture of Gaussians."
+    some = knots_of(z)
+    t = np.unique(np.abs(some[:, None] - some))
+    t = t[np.linspace(0, len(t) - 1, min(len(t), 300)).round().astype(int)]
+    if len(t) == 1:
+        return np.ones((1, 1))
+    widths = np.geomspace(0.01 / t[-1] ** 2, 4 / max(t[1], t[-1] / 60) ** 2, 200)
+    A = np.column_stack([np.ones(len(t)), np.exp(-np.outer(t**2, widths)), t == 0])
+    weights, _ = nnls(A, kernel.axis(t, [0.0])[:, 0], maxiter=10**5)
+    return mixture_features(z, np.r_[0, widths, np.inf], weights)
+
+
+def feature_error(
+    kernel: Kernel,  # the kernel
+    Phi: NDArray,  # (m, r) features of one axis
+    z: NDArray,  # (m,) the values of that axis
+    block: int = 1000,  # rows at a time
+) -> float:
+    "The largest error of the features' inner products at pairs of values."
+    return max(
+        float(np.abs(kernel.axis(z[i : i + block], z) - Phi[i : i + block] @ Phi.T).max())
+        for i in range(0, len(z), block)
+    )
 
 # %% ../nbs/220_surrogate.ipynb #19f0e174
 def intersection_features(
@@ -197,15 +325,37 @@ def quadrature_features(
     x = z[:, None] / (2 * high)  # so that x + y is at most 1
     return np.sqrt(4 * high * w) * x * np.exp(-s * x)
 
+# %% ../nbs/220_surrogate.ipynb #e4b7524b
+def knot_error(
+    kernel: Kernel,  # Laplace, Matérn, intersection, or one with a convex profile
+    z: NDArray,  # (m,) sorted distinct values of one coordinate
+    knots: NDArray | None = None,  # (r,) of the features; by default those that are used
+) -> NDArray:
+    "What each point may add to the difference of costs by features at knots and by the kernel, (m,)."
+    knots, params = knots_of(z) if knots is None else knots, dict(kernel.params)
+    below = knots[np.searchsorted(knots, z, side="right") - 1]
+    p = round(params.get("nu", 0.5) - 0.5)
+    if kernel.name == "intersection":
+        return z ** params["beta"] - below ** params["beta"]
+    if kernel.name == "matern" and p:
+        most = (2 * p / np.e) ** p * 2 ** (p + 1) * factorial(p) / factorial(2 * p)
+        return 2 * most * gammainc(p + 1, params["gamma"] * (z - below))
+    if kernel.name in ("laplace", "matern"):
+        return -np.expm1(-2 * params["gamma"] * (z - below))
+    return 2 * (1 - kernel.axis(z - below, [0.0])[:, 0])
+
 # %% ../nbs/220_surrogate.ipynb #d229f097
 SURROGATES = {  # kernels and their surrogates; the first is meant by "auto"
     "gaussian": ("root", "taylor", "landmark"),
     "laplace": ("exact", "landmark"),
+    "rational_quadratic": ("root", "landmark"),
+    "matern": ("exact", "landmark"),
+    "polya": ("interval", "landmark"),
     "linear": ("coordinate",),
     "hellinger": ("exact",),
     "intersection": ("exact",),
     "chi2": ("quadrature", "riemann"),
-    "distance": ("landmark",),
+    "distance": ("landmark", "interval", "fitted"),
     "taylor": ("taylor",),
 }
 MOST_KNOTS = 2000  # distinct values of a column that all become landmarks
@@ -266,6 +416,15 @@ def _features(kernel: Kernel, surrogate: str, z: NDArray, order: int, shift: flo
         return z[:, None]
     if surrogate == "landmark":
         return kernel.axis(z, knots)
+    if surrogate == "interval":
+        below = np.searchsorted(knots, z, side="right") - 1
+        return interval_features(kernel.axis(knots))[below]
+    if surrogate == "fitted":
+        return fitted_features(kernel, z)
+    if surrogate == "root" and params.get("alpha", np.inf) <= 1e6:
+        spread = params["gamma"] * (z[-1] - z[0]) ** 2
+        widths, weights = width_rule(params["alpha"], max(spread, 1e-300))
+        return mixture_features(z, params["gamma"] * widths, weights)
     if surrogate == "root":
         return root_features(z, params["gamma"], z[0], z[-1])
     if surrogate == "taylor":
@@ -285,6 +444,8 @@ def _features(kernel: Kernel, surrogate: str, z: NDArray, order: int, shift: flo
         return a * (z - shift)[:, None] ** np.arange(order + 1) * params["f"](z - shift)[:, None]
     if kernel.name == "laplace":
         return laplace_features(z, params["gamma"], knots)
+    if kernel.name == "matern":
+        return matern_features(z, params["gamma"], params["nu"], knots)
     if kernel.name == "hellinger":
         return np.sqrt(z)[:, None]
     if kernel.name == "intersection":
@@ -295,3 +456,23 @@ def _features(kernel: Kernel, surrogate: str, z: NDArray, order: int, shift: flo
     if not len(positive):
         return np.zeros((len(z), 1))
     return quadrature_features(z, order, positive[0], positive[-1])
+
+# %% ../nbs/220_surrogate.ipynb #89060666
+def axis_error(
+    kernel: Kernel,  # the kernel
+    surrogate: str,  # which of its surrogates
+    z: NDArray,  # (m,) sorted distinct values of one coordinate
+    Phi: NDArray,  # (m, r) its features on them
+) -> NDArray:
+    "What each point may add to the difference of costs by the features and by the kernel, (m,)."
+    if surrogate == "taylor":
+        return np.maximum(kernel.diag(z[:, None]) - (Phi**2).sum(1), 0.0)
+    if surrogate == "root":
+        return np.full(len(z), 2 * ROOT_ERROR)
+    if surrogate in ("quadrature", "riemann", "fitted"):
+        return np.full(len(z), 2 * feature_error(kernel, Phi, z))
+    if kernel.name in ("linear", "hellinger"):
+        return np.zeros(len(z))
+    if surrogate in ("exact", "interval"):
+        return knot_error(kernel, z)
+    return np.full(len(z), np.inf)

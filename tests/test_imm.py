@@ -20,7 +20,10 @@ from kxbook.kernel import (
     intersection,
     laplace,
     linear,
+    matern,
+    polya,
     quadratic,
+    rational_quadratic,
 )
 
 X, Y = load_iris(return_X_y=True)
@@ -36,6 +39,12 @@ KERNELS = [
     (chi2(), "quadrature"),
     (chi2(), "riemann"),
     (distance(lambda t: 1 / (1 + t)), "auto"),
+    (distance(lambda t: 1 / (1 + t)), "interval"),
+    (distance(lambda t: 1 / (1 + t**2)), "fitted"),
+    (matern(0.5), "auto"),
+    (matern(0.5, 2.5), "landmark"),
+    (rational_quadratic(0.5), "auto"),
+    (polya(0.2), "auto"),
 ]
 
 
@@ -48,7 +57,7 @@ def test_every_cluster_has_one_leaf(kernel, surrogate, candidates):
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(KERNELS[:6]))
+@given(st.integers(0, 2**32 - 1), st.sampled_from(KERNELS[:6] + KERNELS[-4:]))
 def test_bins_for_every_value_change_nothing(seed, chosen):
     rng = np.random.default_rng(seed)
     n, k = rng.integers(4, 30), rng.integers(1, 4)

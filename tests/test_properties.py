@@ -9,6 +9,7 @@ import re
 import sqlite3
 import warnings
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -39,12 +40,22 @@ from kxbook.kernel import (
     is_psd,
     laplace,
     linear,
+    matern,
+    polya,
     quadratic,
+    rational_quadratic,
     scale_gamma,
 )
 from kxbook.kkmeans import best_partition, lloyd, partitions, spectral_rows
 from kxbook.price import kernel_cost, relaxed_bound, spectral_bound
-from kxbook.surrogate import ROOT_ERROR, axis_features, root_features, taylor_features, taylor_tail
+from kxbook.surrogate import (
+    ROOT_ERROR,
+    axis_features,
+    interval_features,
+    root_features,
+    taylor_features,
+    taylor_tail,
+)
 from kxbook.sweep import bin_sums, brute_cut, group_sums, quantise, sweep
 from kxbook.tree import LEAF, Tree, build_tree
 
@@ -133,7 +144,14 @@ TAME = (
     "scale",
 )  # columns on which no digits are lost to an offset or to underflow
 WIDTHS = st.sampled_from([1e-3, 0.1, 1.0, 7.0])
-INVARIANT = [gaussian, laplace]  # kernels of the difference alone
+INVARIANT = [
+    gaussian,
+    laplace,
+    matern,
+    partial(matern, nu=2.5),
+    rational_quadratic,
+    polya,
+]  # kernels of the difference alone
 ADDITIVE = [linear(), hellinger(), intersection(), intersection(0.5), chi2()]
 
 
@@ -406,6 +424,33 @@ def unimodal(Phi):
 def test_exact_features_of_laplace(z, gamma):
     Phi = axis_features(laplace(gamma), "exact", z)
     assert np.abs(Phi @ Phi.T - laplace(gamma).axis(z)).max() <= 1e-12
+    unimodal(Phi)
+
+
+@examples(80)
+@given(values(), st.sampled_from([1e-8, 1.0, 50.0, 1e12]), st.sampled_from([0.5, 1.5, 2.5]))
+def test_exact_features_of_matern(z, gamma, nu):
+    Phi = axis_features(matern(gamma, nu), "exact", z)
+    assert np.abs(Phi @ Phi.T - matern(gamma, nu).axis(z)).max() <= 1e-12
+    unimodal(Phi)
+
+
+@examples(80)
+@given(values(), st.sampled_from([1e-8, 1.0, 50.0, 1e12]), st.sampled_from([polya, laplace]))
+def test_interval_features_of_convex_profiles(z, gamma, make):
+    Phi = interval_features(make(gamma).axis(z))
+    assert np.abs(Phi @ Phi.T - make(gamma).axis(z)).max() <= 1e-12
+    assert set(np.abs(np.diff(Phi > 0, axis=0, prepend=0, append=0)).sum(0)) <= {2}
+    assert make is laplace or Phi.shape[1] <= 2 * len(z) - 1
+
+
+@examples(60)
+@given(values(), st.sampled_from([1e-8, 1.0, 50.0]), st.sampled_from([0.05, 1.0, 40.0, 1e5, 1e9]))
+def test_bumps_of_the_rational_quadratic_kernel(z, gamma, alpha):
+    kernel = rational_quadratic(gamma, alpha)
+    assume(np.ptp(z) * np.sqrt(gamma) < 1e3)
+    Phi = axis_features(kernel, "root", z)
+    assert np.abs(Phi @ Phi.T - kernel.axis(z)).max() <= ROOT_ERROR
     unimodal(Phi)
 
 

@@ -6,12 +6,28 @@ import numpy as np
 import pytest
 
 from kxbook import KernelIMM, KernelTree
-from kxbook.kernel import chi2, gaussian, intersection, laplace, taylor
+from kxbook.kernel import (
+    chi2,
+    distance,
+    gaussian,
+    hellinger,
+    intersection,
+    laplace,
+    linear,
+    matern,
+    polya,
+    rational_quadratic,
+    taylor,
+)
 from kxbook.surrogate import (
     FEW_KNOTS,
     MOST_KNOTS,
+    SURROGATES,
+    axis_error,
     axis_features,
+    choose_surrogate,
     exponential_sum,
+    knot_error,
     knots_of,
     quadrature_features,
     series_coefficients,
@@ -109,3 +125,71 @@ def test_features_of_many_values_are_near_the_kernel(kernel):
     z = np.sort(np.random.default_rng(0).random(MOST_KNOTS + 500))
     Phi = axis_features(kernel, "exact", z)
     assert Phi.shape == (len(z), FEW_KNOTS) and np.abs(Phi @ Phi.T - kernel.axis(z)).max() < 0.05
+
+
+KNOTS = [laplace(3.0), matern(3.0), matern(3.0, 2.5), intersection(), polya(1.0)]
+
+
+@pytest.mark.parametrize("kernel", KNOTS, ids=str)
+@pytest.mark.parametrize("clusters", [1, 3, 40])
+def test_costs_by_features_at_quantiles_are_as_close_as_promised(kernel, clusters):
+    rng = np.random.default_rng(clusters)
+    z = np.sort(rng.random(MOST_KNOTS + 100))
+    Phi = axis_features(kernel, choose_surrogate(kernel), z)
+    allowed = axis_error(kernel, choose_surrogate(kernel), z, Phi).sum()
+    R = kernel.axis(z) - Phi @ Phi.T
+    own = np.eye(clusters)[np.arange(len(z)) % clusters]
+    change = R.trace() - ((own.T @ R @ own).diagonal() / own.sum(0)).sum()
+    assert 0 < abs(change) <= allowed < 0.05 * len(z)
+
+
+@pytest.mark.parametrize("kernel", [*KNOTS, distance(lambda t: 1 / (1 + t))], ids=lambda k: k.name)
+def test_features_at_all_values_have_no_error(kernel):
+    z = np.sort(np.random.default_rng(0).random(30))
+    surrogate = "interval" if kernel.name == "distance" else choose_surrogate(kernel)
+    Phi = axis_features(kernel, surrogate, z)
+    assert (knot_error(kernel, z) == 0).all() and (axis_error(kernel, surrogate, z, Phi) == 0).all()
+    assert np.abs(Phi @ Phi.T - kernel.axis(z)).max() < 1e-12
+
+
+MANY = [
+    gaussian(2.0),
+    rational_quadratic(2.0),
+    chi2(),
+    linear(),
+    hellinger(),
+    taylor(lambda x: np.exp(-(x**2)), lambda u: np.exp(2 * u)),
+    distance(lambda t: (1 + t) * np.exp(-t)),
+]
+
+
+@pytest.mark.parametrize("kernel", MANY, ids=lambda kernel: kernel.name)
+def test_costs_by_features_are_as_close_as_promised(kernel):
+    rng = np.random.default_rng(0)
+    z, own = np.sort(rng.random(200)), np.eye(3)[np.arange(200) % 3]
+    for surrogate in SURROGATES[kernel.name]:
+        if surrogate == "interval":
+            with pytest.raises(ValueError, match="convex"):
+                axis_features(kernel, surrogate, z)
+            continue
+        Phi = axis_features(kernel, surrogate, z)
+        R = kernel.axis(z) - Phi @ Phi.T
+        change = R.trace() - ((own.T @ R @ own).diagonal() / own.sum(0)).sum()
+        allowed = axis_error(kernel, surrogate, z, Phi).sum()
+        assert abs(change) <= allowed + 1e-9 and (np.isinf(allowed) == (surrogate == "landmark"))
+
+
+@pytest.mark.parametrize("name", ["rational_quadratic", "matern", "polya"])
+def test_new_kernels_by_name(name):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    X[:30] += 6
+    model = KernelIMM(2, kernel=name, gamma=0.2, random_state=0).fit(X)
+    assert model.price_ == 1 and len(set(model.labels_[:30])) == 1
+    assert KernelTree(2, kernel=name, gamma=0.2, random_state=0).fit(X).price_ == 1
+
+
+def test_one_value_has_one_feature():
+    for kernel in (matern(), polya(), rational_quadratic(), distance(lambda t: 1 / (1 + t))):
+        for surrogate in SURROGATES[kernel.name]:
+            Phi = axis_features(kernel, surrogate, np.array([3.0]))
+            assert np.isclose((Phi**2).sum(), 1)
