@@ -126,25 +126,27 @@ def _axis_potential(
     values = values[(v.min() <= values) & (values <= v.max())]
     theta, own = values[:-1], v[label]
     low = np.searchsorted(np.sort(v), theta, "right")  # how many centres are not above
-    saved, place = parted[:, None] - together[:, : m - 1], np.arange(len(theta))
-    below = _sums_up_to(np.maximum(z, own), saved, theta)[place, low - 1]
-    beyond = (saved.sum(0) - _sums_up_to(np.minimum(z, own), saved, theta))[place, m - low - 1]
-    return np.column_stack([theta, values[1:]]), parted.sum() - below - beyond
+    at = np.arange(len(theta))
+    table = np.column_stack([together[:, : m - 1], np.where(z == own, 0.0, parted)])
+    both, some = (_sums_up_to(pick(z, own), table, theta) for pick in (np.maximum, np.minimum))
+    none = table.sum(0) - some  # both not above a threshold, one of them, none of them
+    values_at = both[at, low - 1] + none[at, m - low - 1] + some[:, -1] - both[:, -1]
+    return np.column_stack([theta, values[1:]]), values_at
 
 
 def _least_cut(
     X: NDArray, V: NDArray, label: NDArray, together: NDArray, parted: NDArray, width: NDArray
-) -> tuple[int, float, float]:
-    "Axis and threshold of the cut of least potential, the widest gap of several, and the value."
+) -> tuple[int, float]:
+    "Axis and threshold of the cut of least potential; of several the one in the widest gap."
     found = [_axis_potential(z, v, label, together, parted) for z, v in zip(X.T, V.T)]
     gaps, values = (np.concatenate(parts) for parts in zip(*found))
     axis = np.repeat(np.arange(len(found)), [len(value) for _, value in found])
-    least = values <= values.min() + 1e-12 * parted.sum()  # but for rounding
+    least = values <= (1 + 1e-12) * values.min() + 1e-15 * parted.sum()  # but for rounding
     share = np.round((gaps[:, 1] - gaps[:, 0]) / width[axis], 12)
     best = int(np.where(least, share, -1.0).argmax())
     a, b = gaps[best]
     middle = a + (b - a) / 2
-    return int(axis[best]), float(middle if middle < b else a), float(values[best])
+    return int(axis[best]), float(middle if middle < b else a)
 
 
 def potential_tree(
@@ -173,9 +175,11 @@ def potential_tree(
         far = apart[np.ix_(here, here)].max(1)[local]
         together = w[rows, None] * g(np.outer(t[rows], rates.together[: len(here)]))
         parted = w[rows] * g(rates.own * t[rows] + rates.across * far)
-        axis, theta, value = _least_cut(X[rows], V, local, together, parted, width)
-        potential.append(potential[-1] - float(together[:, -1].sum()) + value)
+        axis, theta = _least_cut(X[rows], V, local, together, parted, width)
         low, below = V[:, axis] <= theta, X[rows, axis] <= theta
+        left = np.where(below, low.sum(), len(here) - low.sum())  # centres on the side of a point
+        after = np.where(below == low[local], together[np.arange(len(rows)), left - 1], parted)
+        potential.append(potential[-1] + float(after.sum() - together[:, -1].sum()))
         inside, outside = builder.split(node, axis, -np.inf, theta)
         for child, side, kept in ((inside, low, below), (outside, ~low, ~below)):
             todo.append((child, rows[kept & side[local]], here[side]))

@@ -68,6 +68,11 @@ MODULES = {  # chapter, properties that run first, test files that run last
         ["growth_knows", "monotone_map", "two_leaves"],
         ["test_tree.py -k 'growth or xor or refused or bins'", "test_grow.py"],
     ),
+    "oblivious": (
+        "280_oblivious",
+        [],
+        ["test_oblivious.py"],
+    ),
     "price": (
         "310_price",
         ["decoupling", "the_cost_knows", "costs_fall"],
