@@ -32,7 +32,7 @@ from kxbook.price import (
     rounding_bound,
     spectral_bound,
 )
-from .surrogate import MOST_KNOTS, ROOT_ERROR, axis_features, knots_of
+from .surrogate import MOST_KNOTS, axis_error, axis_features
 
 # %% auto #0
 __all__ = ['THEOREMS', 'TOLERANCE', 'KAPPA', 'AXIS_UP_TO', 'STORED_UP_TO', 'BOUNDS', 'Line', 'Certificate', 'Allowance',
@@ -559,41 +559,10 @@ _ONE_AXIS = "a product of similarities, one axis at a time"
 _FEWEST = "IMM's cuts have the fewest mistakes"
 
 
-def _feature_error(kernel: Kernel, Phi: NDArray, z: NDArray, block: int = 1000) -> float:
-    "The largest error of the features' inner products at pairs of values."
-    return max(
-        float(np.abs(kernel.axis(z[i : i + block], z) - Phi[i : i + block] @ Phi.T).max())
-        for i in range(0, len(z), block)
-    )
-
-
-_EXACT = {  # features that are known to have the kernel of an axis as inner products
-    ("laplace", "exact"),
-    ("linear", "coordinate"),
-    ("hellinger", "exact"),
-    ("intersection", "exact"),
-}
-
-
-def _inner_error(kernel: Kernel, run: Run, z: NDArray, Phi: NDArray) -> float:
-    "How far inner products of the features of an axis may be off, at its values."
-    if run.surrogate == "root":
-        return ROOT_ERROR
-    if kernel.name == "laplace" and run.surrogate == "exact" and kernel.gamma is not None:
-        knots = knots_of(z)
-        down = z - knots[np.searchsorted(knots, z, "right") - 1]
-        return float(-np.expm1(-2 * kernel.gamma * down.max()))
-    if (kernel.name, run.surrogate) in _EXACT:
-        return 0.0
-    return _feature_error(kernel, Phi, z)
-
-
 def _remainders(kernel: Kernel, run: Run, axis: _Axis, Phi: NDArray) -> tuple[float, float]:
     "How far costs by features may be below those by the kernel of an axis, and above them."
-    if run.surrogate == "taylor":
-        return float(axis.reference.sum(1) @ np.maximum(1 - (Phi**2).sum(1), 0.0)), 0.0
-    rest = 2 * axis.reference.sum() * _inner_error(kernel, run, axis.values, Phi)
-    return rest, rest
+    rest = float(axis.reference.sum(1) @ axis_error(kernel, run.surrogate, axis.values, Phi))
+    return rest, 0.0 if run.surrogate == "taylor" else rest
 
 
 def _feature_chain(
@@ -783,7 +752,7 @@ def _medoids(problem: _Problem, run: Run) -> _Medoids | None:
         return _Medoids(float(k), True, False)
     if run.surrogate == "interval":
         return _Medoids(1 + KAPPA * more * (k - 1), True, True)
-    if kernel == "laplace" and run.surrogate == "exact":
+    if problem.kernel.combine == "product" and run.surrogate == "exact":
         return _Medoids(run.factor(k, KAPPA), False, True)
     return None
 
@@ -845,11 +814,16 @@ def _is_semidefinite(kernel: Kernel, z: NDArray) -> bool:
 
 def _at_quantiles(kernel: Kernel, run: Run, most: int) -> bool:
     "Whether a column with so many distinct values has features at quantiles, for no theorem."
-    everywhere = run.surrogate == "landmark"
-    if run.surrogate == "exact":  # with means, the error of the Laplace kernel's is known
-        known = kernel.name == "laplace" and run.centres is None
-        everywhere = kernel.name != "hellinger" and not known
+    points = run.centres is not None and run.surrogate in ("exact", "interval")
+    everywhere = run.surrogate == "landmark" or points and kernel.name != "hellinger"
     return everywhere and most > MOST_KNOTS
+
+
+def _is_exact(kernel: Kernel, run: Run, most: int) -> bool:
+    "Whether the features have the kernel of an axis as inner products, at so many values."
+    if kernel.name in ("linear", "hellinger"):
+        return True
+    return run.surrogate in ("exact", "interval") and most <= MOST_KNOTS
 
 
 def _obstacles(problem: _Problem, axes: list[_Axis], run: Run) -> list[str]:
@@ -883,8 +857,7 @@ def _obstacles(problem: _Problem, axes: list[_Axis], run: Run) -> list[str]:
 
 def _too_many_values(problem: _Problem, run: Run, most: int) -> bool:
     "Whether a column has more distinct values than the lines of a chain can be computed for."
-    known = run.surrogate in ("landmark", "root", "taylor")
-    if not known and (problem.kernel.name, run.surrogate) not in _EXACT:
+    if run.surrogate in ("quadrature", "riemann", "fitted"):
         return most > 3000  # errors are measured at all pairs of values
     return not problem.additive and most > AXIS_UP_TO
 
@@ -900,9 +873,8 @@ def _mean_chains(
         named = "taylor" if run.surrogate == "taylor" else "exact"
         named = "additive" if problem.additive else named
         chains = {f"thm-price-{named}": _feature_chain(problem, axes, run, cost, whole)}
-        exact = (problem.kernel.name, run.surrogate) in _EXACT and most <= MOST_KNOTS
         few = problem.additive or _root_factor(len(axes)) >= len(axes)
-        if whole and exact and not few:
+        if whole and _is_exact(problem.kernel, run, most) and not few:
             chains["prp-kernel-imm-root-d"] = _root_chain(problem, axes, run, cost)
     return chains
 
@@ -984,8 +956,9 @@ def _growth_chain(
         _Link("Σ ‖ψ(x) - c(T(x))‖²", float(table[every, labels].sum()), "own means are the best"),
     ]
     grew = "no step of the growth raised it"
-    means = run.centres is None and run.rule == "mistakes"
-    if problem.additive and means and (problem.kernel.name, run.surrogate) in _EXACT:
+    most = max(len(np.unique(x)) for x in problem.X.T)
+    exact = problem.additive and _is_exact(problem.kernel, run, most)
+    if exact and run.centres is None:
         links.append(_Link("Σ ‖ψ(x) - c(T₀(x))‖²", float(table[every, run.labels].sum()), grew))
         kept = [link for link in start.links if "ost(C)" in link.name or "ostᵢ(C)" in link.name]
         return start._replace(links=links + kept, theorem="prp-grown-price")

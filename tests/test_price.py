@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelTree, price
-from kxbook.certificate import Run, _axes, _feature_error, _kernel_costs, _Problem, certify
+from kxbook.certificate import Run, _axes, _kernel_costs, _Problem, certify
 from kxbook.exact import best_tree, optimal_cut
 from kxbook.gram import as_gram
 from kxbook.grow import grow
@@ -29,7 +29,7 @@ from kxbook.kernel import (
 from kxbook.kkmeans import best_partition
 from kxbook.oblivious import potential_tree
 from kxbook.price import kernel_cost, relaxed_bound, spectral_bound
-from kxbook.surrogate import ROOT_ERROR, axis_features
+from kxbook.surrogate import ROOT_ERROR, axis_features, feature_error
 
 
 def cauchy(t):
@@ -85,8 +85,8 @@ def test_the_error_of_features_is_the_largest_of_all_blocks():
     kernel, z = gaussian(0.5), np.linspace(0, 3, 7)
     wrong = np.zeros((7, 1))
     wrong[0] = 1  # the first value is right with itself, the last one is not
-    assert [_feature_error(kernel, wrong, z, block) for block in (1, 3, 100)] == [1, 1, 1]
-    assert _feature_error(kernel, wrong[:1], z[:1]) == 0
+    assert [feature_error(kernel, wrong, z, block) for block in (1, 3, 100)] == [1, 1, 1]
+    assert feature_error(kernel, wrong[:1], z[:1]) == 0
 
 
 def test_words_on_the_price():
@@ -636,7 +636,6 @@ def test_laplace_features_at_quantiles_keep_a_worst_case():
     c = certify(as_gram(kernel, X), X, kernel, items, run.labels, run=run)
     z = np.sort(X[:, 0])
     knots = z[np.linspace(0, 2299, 256).round().astype(int)]
-    gap = max(v - knots[knots <= v].max() for v in z)
-    rho = 2 * 2300 * -np.expm1(-2 * gap)
+    rho = sum(-np.expm1(-2 * (v - knots[knots <= v].max())) for v in z)
     wanted = (1 + np.sqrt(2)) ** 2 * (c.reference_cost + rho) + rho
     assert is_whole(c, 6) and np.isclose(c.proof[-1].value, wanted)
