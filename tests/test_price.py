@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from kxbook import IMM, KernelExKMC, KernelExpand, KernelIMM, KernelTree, price
-from kxbook.certificate import Run, _axes, _feature_error, _kernel_costs, _Problem, certify
+from kxbook.certificate import Run, _axes, _kernel_costs, _Problem, certify
 from kxbook.exact import best_tree, optimal_cut
 from kxbook.gram import as_gram
-from kxbook.imm import kernel_imm
+from kxbook.grow import grow
+from kxbook.imm import kernel_imm, medoids
 from kxbook.kernel import (
     chi2,
     distance,
@@ -26,8 +27,9 @@ from kxbook.kernel import (
     taylor,
 )
 from kxbook.kkmeans import best_partition
+from kxbook.oblivious import potential_tree
 from kxbook.price import kernel_cost, relaxed_bound, spectral_bound
-from kxbook.surrogate import ROOT_ERROR, axis_features
+from kxbook.surrogate import ROOT_ERROR, axis_features, feature_error
 
 
 def cauchy(t):
@@ -83,8 +85,8 @@ def test_the_error_of_features_is_the_largest_of_all_blocks():
     kernel, z = gaussian(0.5), np.linspace(0, 3, 7)
     wrong = np.zeros((7, 1))
     wrong[0] = 1  # the first value is right with itself, the last one is not
-    assert [_feature_error(kernel, wrong, z, block) for block in (1, 3, 100)] == [1, 1, 1]
-    assert _feature_error(kernel, wrong[:1], z[:1]) == 0
+    assert [feature_error(kernel, wrong, z, block) for block in (1, 3, 100)] == [1, 1, 1]
+    assert feature_error(kernel, wrong[:1], z[:1]) == 0
 
 
 def test_words_on_the_price():
@@ -277,15 +279,18 @@ def kappa_of(kernel, X, labels, steps):
     )
 
 
-def promise(name, X, labels, steps, order=5):
+def promise(name, X, labels, steps, midpoints, order=5):
     "The right side of the theorem about a kernel and its features, from its statement."
     kernel, surrogate, _ = CHAINS[name]
     (n, d), k, cost = X.shape, labels.max() + 1, kernel_cost(kernel(X), labels)
-    B = (1 + np.sqrt(2 * k * (k - 1))) ** 2
+    pairs = (2 if midpoints else 1) * k * (k - 1)
+    B = (1 + np.sqrt(pairs)) ** 2
     if surrogate == "taylor":
         return d * B * cost + sum(tail_at(x, name, order).sum() for x in X.T)
     if surrogate == "landmark":
-        return d * (1 + np.sqrt(2 * k * (k - 1) * kappa_of(kernel, X, labels, steps))) ** 2 * cost
+        by_kappa = d * (1 + np.sqrt(pairs * kappa_of(kernel, X, labels, steps))) ** 2 * cost
+        free = d * (1 + (4 * pairs * n / cost) ** 0.25) ** 2 * cost if cost > 0 else np.inf
+        return min(by_kappa, free)
     if kernel.combine == "product":
         r = 2 * d * n * ROOT_ERROR if surrogate == "root" else 0
         return B * (d * cost + r) + r
@@ -308,13 +313,13 @@ def test_lines_are_in_order_on_a_thousand_data_sets(name, seeds):
             rng.integers(0, 3)
         )
         X = np.minimum(X, 0.9) if name == "other taylor" else X
-        labels = np.r_[np.arange(k), rng.integers(0, k, size=n - k)]
+        labels, midpoints = np.r_[np.arange(k), rng.integers(0, k, size=n - k)], seed % 2 == 1
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # centres that coincide
             tree, steps = kernel_imm(
-                X, labels, kernel, surrogate, candidates=("all", "midpoints")[seed % 2]
+                X, labels, kernel, surrogate, candidates="midpoints" if midpoints else "all"
             )
-        run = Run(surrogate, 5, np.zeros(d), steps, tree.predict(X))
+        run = Run(surrogate, 5, np.zeros(d), steps, tree.predict(X), midpoints=midpoints)
         c = certify(
             as_gram(kernel, X),
             X,
@@ -324,7 +329,7 @@ def test_lines_are_in_order_on_a_thousand_data_sets(name, seeds):
             run=run,
         )
         assert is_whole(c, lines), (seed, c.proof)
-        ends = kernel_cost(kernel(X), tree.predict(X)), promise(name, X, labels, steps)
+        ends = kernel_cost(kernel(X), tree.predict(X)), promise(name, X, labels, steps, midpoints)
         np.testing.assert_allclose(
             [c.proof[0].value, c.proof[-1].value],
             ends,
@@ -393,7 +398,7 @@ def test_weights_are_copies():
 
 LINES = [  # a model, the lines of its proof, and why there are no more
     (KernelIMM(3, random_state=0), 6, None),
-    (KernelExKMC(3, random_state=0), 3, None),
+    (KernelExKMC(3, random_state=0), 5, None),
     (IMM(3, bins=16, random_state=0), 3, "rounded to bins"),
     (KernelIMM(3, gram="nystroem", rank=40, random_state=0), 4, "low-rank"),
     (KernelIMM(3, surrogate="taylor", order="auto", random_state=0), 6, None),
@@ -419,15 +424,18 @@ def test_certificates_survive_pickling_and_copies_of_rows(model, lines, why):
 
 
 def is_grown(certificate):
-    "What growth keeps of a product kernel's proof: three lines without a promise; the tree it grew from has all six."
+    "What growth keeps of a product kernel's proof: five lines with a promise, from that of the tree it grew from."
     values, base = (
         [line.value for line in lines] for lines in (certificate.proof, certificate.base_proof)
     )
+    first, C = base[-1], certificate.reference_cost
     return (
-        (len(values), len(base)) == (3, 6)
+        (len(values), len(base)) == (5, 6)
         and values == sorted(values)
         and base == sorted(base)
-        and "no worst-case promise" in certificate.words()
+        and np.isclose(values[-1], first + (np.sqrt(first) + np.sqrt(C)) ** 2)
+        and values[-1] <= certificate.worst_case
+        and "by the theorem on growth" in certificate.words()
     )
 
 
@@ -462,7 +470,7 @@ def test_the_best_tree_is_never_beaten():
 @pytest.mark.parametrize("d", [1, 3])
 def test_the_worst_case_is_the_theorems(d):
     X, k = np.random.default_rng(0).normal(size=(40, d)), 3
-    B = (1 + np.sqrt(2 * k * (k - 1))) ** 2
+    B = (1 + np.sqrt(k * (k - 1))) ** 2
     plain = IMM(k, random_state=0).fit(X).certificate()
     np.testing.assert_allclose(plain.proof[-1].value, B * plain.reference_cost, rtol=1e-9)
     root = KernelIMM(k, surrogate="root", random_state=0).fit(X).certificate()
@@ -565,3 +573,69 @@ def test_parameters_changed_after_the_fit_do_not_matter():
     model.set_params(kernel="laplace", surrogate="exact", gamma=3.0, shift=1.0)
     X[:] = 0
     assert model.certificate() == before and before.cost == model.cost_
+
+
+@pytest.mark.parametrize("rule", ["mistakes", "potential"])
+@pytest.mark.parametrize("kernel", [laplace(0.7), gaussian(0.7), linear()])
+def test_certificates_of_medoids_are_in_order_and_end_with_the_theorem(kernel, rule):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n, d, k = rng.integers(4, 15), rng.integers(1, 5), rng.integers(2, 4)
+        X = rng.gamma(0.5, 2, size=(n, d)).round(1)
+        labels = np.r_[np.arange(k), rng.integers(0, k, size=n - k)]
+        gram, items = as_gram(kernel, X), (np.arange(n), labels, np.ones(n))
+        rows, midpoints = medoids(gram, labels), seed % 2 == 1 and rule == "mistakes"
+        if rule == "mistakes":
+            candidates = "midpoints" if midpoints else "all"
+            options = dict(centres=rows, candidates=candidates, quiet=True)
+            tree, steps = kernel_imm(X, labels, kernel, "coordinate", **options)
+        else:
+            gamma, q = dict(kernel.params).get("gamma"), 1 if kernel.name == "laplace" else 2
+            g = (lambda t: t) if gamma is None else (lambda t, c=gamma: -2 * np.expm1(-c * t))
+            tree, steps = potential_tree(X, X[rows], labels, g, q).tree, []
+        options = dict(midpoints=midpoints, centres=rows, rule=rule)
+        run = Run("coordinate", 5, np.zeros(d), steps, tree.predict(X), **options)
+        c = certify(gram, X, kernel, items, run.labels, run=run)
+        beta = 1 + (1 + midpoints) * (k - 1)
+        if kernel.name != "laplace":
+            beta = (1 + np.sqrt((1 + midpoints) * k * (k - 1))) ** 2
+        assert is_whole(c, 5), (seed, c.proof)
+        assert np.isclose(c.proof[-1].value, 2 * beta * c.reference_cost, atol=1e-9)
+        named = "medoids" if rule == "mistakes" else "rule without lots"
+        assert f"by the theorem on {'the ' * (rule == 'potential')}{named}" in c.words()
+        for grown, times in (("distances", 1), ("labels", k)):
+            K, W = kernel(X), np.eye(k)[labels] / np.bincount(labels)
+            D = K.diagonal()[:, None] - 2 * K @ W + (W * (K @ W)).sum(0)
+            table = D if grown == "distances" else labels[:, None] != np.arange(k)
+            predicted = grow(X, table, k + 2, tree, quiet=True).predict(X)
+            after = certify(gram, X, kernel, items, predicted, run=run, grown=grown)
+            first, C = c.proof[-1].value, c.reference_cost
+            last = first + times * (np.sqrt(first) + np.sqrt(C)) ** 2
+            assert is_whole(after, 5 if times == 1 else 3) and after.theorem == "thm-growth"
+            assert np.isclose(after.proof[-1].value, last, atol=1e-9)
+
+
+def test_points_as_centres_have_no_worst_case_where_no_theorem_has_one():
+    X, kernel = np.random.default_rng(0).random((12, 2)), gaussian(1.0)
+    labels, gram = np.arange(12) % 2, as_gram(kernel, X)
+    rows = medoids(gram, labels)
+    for surrogate in ("root", "landmark"):
+        tree, steps = kernel_imm(X, labels, kernel, surrogate, centres=rows, quiet=True)
+        run = Run(surrogate, 5, np.zeros(2), steps, tree.predict(X), centres=rows)
+        items = np.arange(12), labels, np.ones(12)
+        c = certify(gram, X, kernel, items, run.labels, run=run)
+        assert is_cut(c, 3, "No theorem covers") and c.theorem == ""
+
+
+def test_laplace_features_at_quantiles_keep_a_worst_case():
+    X = np.random.default_rng(0).normal(size=(2300, 1))
+    labels, kernel = (X[:, 0] > 0.3).astype(int), laplace(1.0)
+    tree, steps = kernel_imm(X, labels, kernel, "exact")
+    run = Run("exact", 5, np.zeros(1), steps, tree.predict(X))
+    items = np.arange(2300), labels, np.ones(2300)
+    c = certify(as_gram(kernel, X), X, kernel, items, run.labels, run=run)
+    z = np.sort(X[:, 0])
+    knots = z[np.linspace(0, 2299, 256).round().astype(int)]
+    rho = sum(-np.expm1(-2 * (v - knots[knots <= v].max())) for v in z)
+    wanted = (1 + np.sqrt(2)) ** 2 * (c.reference_cost + rho) + rho
+    assert is_whole(c, 6) and np.isclose(c.proof[-1].value, wanted)
