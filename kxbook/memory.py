@@ -336,9 +336,7 @@ class MemoryProblem:
             self.kernel,
             items,
             labels,
-            run=None
-            if fit.imm is None or fit.imm.centres is not None
-            else _certified_run(fit.imm, points),
+            run=None if fit.imm is None else _certified_run(fit.imm, points),
             grown=fit.settings.growth,
             bound=bound,
             indefinite=self.indefinite,
@@ -348,5 +346,17 @@ class MemoryProblem:
 
 def _certified_run(imm: ImmRun, points: NDArray) -> Run:
     "A run of Kernel IMM as a certificate reads it."
-    made = imm.surrogate
-    return Run(made.name, made.order, made.shift, imm.steps, imm.tree.predict(points), imm.binned)
+    made, rows = imm.surrogate, None
+    if imm.centres is not None:
+        rows = np.array([(points == centre).all(1).argmax() for centre in imm.centres])
+    return Run(
+        made.name,
+        made.order,
+        made.shift,
+        imm.steps,
+        imm.tree.predict(points),
+        imm.binned,
+        midpoints=imm.midpoints,
+        centres=rows,
+        rule=imm.rule,
+    )
