@@ -640,7 +640,7 @@ class IMM(_TreeClusterer):
     """IMM: a threshold tree with one leaf per cluster of k-means.
 
     Each cut separates centres and has the fewest points on the other side than their centre.
-    The k-means cost of the tree is at most (1 + sqrt(2k(k-1)))² times that of its reference.
+    The k-means cost of the tree is at most (1 + sqrt(k(k-1)))² times that of its reference.
 
     Parameters
     ----------
