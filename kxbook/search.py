@@ -653,12 +653,13 @@ def best_found(
                 table = search.reference.D * search.total[:, None]
                 trees.append(search.grow(table, trees[-1]))
     values = search.costs(trees)
-    order = sorted(range(len(trees)), key=lambda i: values[i])
+    unit = max(min(np.abs(values)), np.finfo(float).tiny)  # rounding must not decide the order
+    order = sorted(range(len(trees)), key=lambda i: round(float(values[i] / unit), 12))
     candidates = list(zip(trees, values))
     order = order[: 1 if search.big else 4 if search.heavy else len(order)]
     candidates += [_polish(search, trees[i], values[i]) for i in order]
     if not search.heavy:
-        tree, cost = min(candidates, key=lambda c: c[1])
+        tree, cost = min(candidates, key=lambda c: round(float(c[1] / unit), 12))
         candidates.append(_regrown(search, tree, cost))
     least = min(cost for _, cost in candidates)
     near = [tree for tree, cost in candidates if cost <= least + 1e-12 * abs(least)]
