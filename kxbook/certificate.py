@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from .gram import SMALLEST, Gram, LowRankGram, StreamedGram, as_gram, sq_dists
-from .imm import Step, imm_factor
+from .imm import Step, imm_factor, sharp_imm_factor
 from .kernel import Kernel, is_formula, lowest_eigenvalue
 from kxbook.price import (
     EPS,
@@ -352,6 +352,10 @@ class Run:
         "B: what the cuts cost at most, as a multiple of the reference in the features."
         return imm_factor(k, self.midpoints, times * self.times)
 
+    def sharp_factor(self, k: int) -> float:
+        "The same for means, with the best constant for two clusters."
+        return sharp_imm_factor(k, self.midpoints) if self.times == 1 else self.factor(k)
+
 
 @dataclass(frozen=True)
 class _Problem:
@@ -587,7 +591,9 @@ def _feature_chain(
         _with_mistakes(run, costs, "c̃ost"),
     ]
     if whole:
-        B, name = run.factor(k), "cost(C)" if additive else "d cost(C)"
+        B, name = run.sharp_factor(k), "cost(C)" if additive else "d cost(C)"
+        if k == 2 and in_features[1].value > (1 + 1e-9) * B * costs.reference:  # a better way
+            del in_features[1]
         most = (1 if additive else d) * problem.reference_cost + above
         in_features += [
             _Link("B Σ c̃ostᵢ(C)", B * costs.reference, _FEWEST),

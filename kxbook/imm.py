@@ -40,8 +40,9 @@ from .surrogate import axis_features, choose_surrogate
 from .tree import Tree, TreeBuilder
 
 # %% auto #0
-__all__ = ['FEATURE_BYTES', 'imm_factor', 'Threshold', 'AxisFeatures', 'Step', 'ImmTree', 'imm', 'Surrogate', 'surrogate_imm',
-           'kernel_imm', 'imm_surrogate', 'check_rows', 'cluster_means', 'axis_shifts', 'medoids', 'closest_rows']
+__all__ = ['FEATURE_BYTES', 'imm_factor', 'sharp_imm_factor', 'Threshold', 'AxisFeatures', 'Step', 'ImmTree', 'imm', 'Surrogate',
+           'surrogate_imm', 'kernel_imm', 'imm_surrogate', 'check_rows', 'cluster_means', 'axis_shifts', 'medoids',
+           'closest_rows']
 
 # %% ../nbs/250_imm.ipynb #b5ae9788
 def imm_factor(
@@ -51,6 +52,16 @@ def imm_factor(
 ) -> float:
     "What IMM costs at most, as a multiple of the cost of the clusters."
     return float((1 + np.sqrt((2 if midpoints else 1) * k * (k - 1) * times)) ** 2)
+
+
+def sharp_imm_factor(
+    k: int,  # number of clusters
+    midpoints: bool = False,  # only thresholds halfway between neighbouring centres
+) -> float:
+    "The same, with the best constant for two clusters."
+    if k == 2:
+        return float(3 + 2 * np.sqrt(2)) if midpoints else float(2 + np.sqrt(3))
+    return imm_factor(k, midpoints)
 
 # %% ../nbs/250_imm.ipynb #dacdb82e
 @compiled

@@ -285,6 +285,8 @@ def promise(name, X, labels, steps, midpoints, order=5):
     (n, d), k, cost = X.shape, labels.max() + 1, kernel_cost(kernel(X), labels)
     pairs = (2 if midpoints else 1) * k * (k - 1)
     B = (1 + np.sqrt(pairs)) ** 2
+    if k == 2:
+        B = 3 + 2 * np.sqrt(2) if midpoints else 2 + np.sqrt(3)
     if surrogate == "taylor":
         return d * B * cost + sum(tail_at(x, name, order).sum() for x in X.T)
     if surrogate == "landmark":
@@ -637,5 +639,5 @@ def test_laplace_features_at_quantiles_keep_a_worst_case():
     z = np.sort(X[:, 0])
     knots = z[np.linspace(0, 2299, 256).round().astype(int)]
     rho = sum(-np.expm1(-2 * (v - knots[knots <= v].max())) for v in z)
-    wanted = (1 + np.sqrt(2)) ** 2 * (c.reference_cost + rho) + rho
+    wanted = (2 + np.sqrt(3)) * (c.reference_cost + rho) + rho
     assert is_whole(c, 6) and np.isclose(c.proof[-1].value, wanted)
