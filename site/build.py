@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -90,6 +91,12 @@ def package_imports(tree, package=""):
             )
 
 
+@cache
+def imports_of(text, package):
+    "The same, of the text of a module; many chapters ask for one."
+    return tuple(package_imports(ast.parse(text), package))
+
+
 def module_files(root, module):
     "The file of a module of kxbook, or those of a package; a pattern may stand for many."
     path, package = module.replace(".", "/"), root / "kxbook"
@@ -111,7 +118,7 @@ def fingerprint(nb, name, root):
                 seen[name] = path.read_text(encoding="utf-8")
                 if path.suffix == ".py":
                     package = ".".join(path.relative_to(root / "kxbook").parts[:-1])
-                    todo += package_imports(ast.parse(seen[name]), package)
+                    todo += imports_of(seen[name], package)
     paths = [
         SITE / "matplotlibrc",
         SITE / "ipython_kernel_config.py",
@@ -168,9 +175,9 @@ def execute(nb, name, folder):
     return [cell.outputs for cell in nb.cells if cell.cell_type == "code"]
 
 
-def run(nb, name, root, work):
-    "The notebook with its outputs, from the cache if nothing that they depend on has changed; the file they are kept in; and the seconds it ran."
-    cached, seconds = work / "outputs" / f"{fingerprint(nb, name, root)}.json", 0.0
+def run(nb, name, root, cached):
+    "The notebook with its outputs, from a file if nothing that they depend on has changed; the file; and the seconds it ran."
+    seconds = 0.0
     if not cached.exists():
         print(f"  running {name}", flush=True)
         start = time.monotonic()
@@ -210,10 +217,12 @@ def run_all(notebooks, order, root, work):
     Each runs in a kernel of its own, which ends with this process. What has run is kept: an interrupted build goes on where it was.
     """
 
+    # Python 3.11 may fail to parse in two threads at a time (its issue 106905)
+    kept = {p: work / "outputs" / f"{fingerprint(notebooks[p], p, root)}.json" for p in order}
     pool = ThreadPoolExecutor(os.cpu_count())
     try:
         done = dict(
-            zip(order, pool.map(lambda path: run(notebooks[path], path, root, work), order))
+            zip(order, pool.map(lambda path: run(notebooks[path], path, root, kept[path]), order))
         )
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -222,10 +231,10 @@ def run_all(notebooks, order, root, work):
     )
     for seconds, path in times:
         print(f"  {seconds:6.1f} s  {path}")
-    kept = work / "seconds.json"
-    took = json.loads(kept.read_text()) if kept.exists() else {}
+    times_file = work / "seconds.json"
+    took = json.loads(times_file.read_text()) if times_file.exists() else {}
     took |= {path: round(seconds, 1) for seconds, path in times}
-    write(kept, json.dumps({path: took[path] for path in sorted(took) if path in notebooks}))
+    write(times_file, json.dumps({path: took[path] for path in sorted(took) if path in notebooks}))
     for forgotten in set((work / "outputs").glob("*")) - {cached for _, cached, _ in done.values()}:
         forgotten.unlink()
     return {path: nb for path, (nb, *_) in done.items()}
