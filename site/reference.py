@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 import textwrap
+import types
 
 from fastcore.docments import docments
 
@@ -154,7 +155,7 @@ def entry(module, name):
     obj = getattr(module, name)
     obj = inspect.unwrap(getattr(obj, "py_func", obj))
     short = module.__name__.removeprefix("kxbook.")
-    if not callable(obj):
+    if not callable(obj) or isinstance(obj, types.GenericAlias):  # a name for a type is a value
         says = constant(module, name)
         return [
             f"`````{{py:data}} {name}",
