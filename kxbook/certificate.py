@@ -844,6 +844,8 @@ def _obstacles(problem: _Problem, axes: list[_Axis], run: Run) -> list[str]:
         )
     if problem.low_rank:
         notes.append("The last lines of the theorem need the kernel itself, not a low-rank one.")
+    if kernel.factor is None:
+        return notes  # no theorem has a word about it anyway
     if not _is_normalised(kernel, axes):
         notes.append("The kernel is not 1 at each point with itself: the theorem does not apply.")
     few = [axis.values[:MOST_KNOTS] for axis in axes]

@@ -31,7 +31,10 @@ from kxbook.kernel import (
     intersection,
     laplace,
     linear,
+    matern,
+    polya,
     quadratic,
+    rational_quadratic,
 )
 from kxbook.kkmeans import partitions
 from kxbook.surrogate import SURROGATES
@@ -79,6 +82,15 @@ def apart(kernel, X):
     if kernel.name == "quadratic":
         square = X[:, :, None] * X[:, None]
         return ((square[:, None] - square[None]) ** 2).sum((2, 3))
+    if kernel.name == "rational_quadratic":
+        alpha = params["alpha"]
+        return -2 * np.expm1(-alpha * np.log1p(params["gamma"] * (x - y) ** 2 / alpha).sum(2))
+    if kernel.name == "matern" and params["nu"] == 1.5:
+        r = params["gamma"] * np.abs(x - y)
+        return -2 * np.expm1((np.log1p(r) - r).sum(2))
+    if kernel.name == "polya":
+        with np.errstate(divide="ignore"):
+            return -2 * np.expm1(np.log1p(-np.minimum(params["gamma"] * np.abs(x - y), 1)).sum(2))
     if kernel.name == "distance" and params["h"] is cauchy:
         return -2 * np.expm1(-np.log1p((x - y) ** 2).sum(2))
     K = (
@@ -128,6 +140,8 @@ HOW = (
     + ["pieces"] * 2
 )
 MODELS = ["imm"] * 4 + ["exkmc"] * 4 + ["expand"] * 2 + ["tree"]
+MODELS += ["medoid", "potential", "exkmc from imm", "expand from imm"]
+POTENTIAL = ("gaussian", "laplace", "linear", "hellinger", "intersection")
 
 
 def landmarks_for(X, rng):
@@ -180,6 +194,9 @@ def draw(rng):
     kernel += [
         gaussian(gamma),
         laplace(gamma),
+        rational_quadratic(gamma),
+        matern(gamma),
+        polya(gamma),
         distance(cauchy),
         distance(box),
         epsilon(float(10.0 ** rng.uniform(-1, 1))),
@@ -228,8 +245,8 @@ def fitted(problem):
     "The estimator of a problem."
     name, kernel = problem.model, problem.kernel
     if (
-        kernel.name == "gaussian"
-        and name in ("imm", "tree")
+        kernel.name in ("gaussian", "rational_quadratic")
+        and name not in ("exkmc", "expand")
         and kernel.gamma * float(np.ptp(problem.X, axis=0).max()) ** 2 > 1e6
     ):
         name = "exkmc"  # features by the thousand, and nothing to learn from them
@@ -246,9 +263,18 @@ def fitted(problem):
             surrogate=SURROGATES[kernel.name][len(problem.X) % len(SURROGATES[kernel.name])],
             **options,
         )
+    midpoints = dict(candidates="midpoints" if len(problem.X) % 2 else "all")
+    if name == "medoid":
+        coordinates = dict(surrogate="coordinate") if kernel.name not in SURROGATES else {}
+        return KernelIMM(problem.k, centres="medoid", **coordinates, **midpoints, **options)
+    if name == "potential" and kernel.name in POTENTIAL and problem.how not in ("pieces", "dask"):
+        return KernelIMM(problem.k, centres="medoid", rule="potential", **options)
+    if name.endswith("from imm") and kernel.name in SURROGATES:
+        make = KernelExpand if name.startswith("expand") else KernelExKMC
+        return make(problem.k, max_leaves=problem.k + 2, **midpoints, **options)
     if name == "tree" and not problem.how.startswith(("pieces", "dask")):
         return KernelTree(problem.k, max_leaves=problem.k, **options)
-    make = KernelExpand if name == "expand" else KernelExKMC
+    make = KernelExpand if name.startswith("expand") else KernelExKMC
     return make(problem.k, base="empty", max_leaves=problem.k, **options)
 
 
