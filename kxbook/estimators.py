@@ -718,8 +718,8 @@ class KernelIMM(_TreeClusterer):
     centres : {"mean", "medoid"}, default="mean"
         What stands for a cluster: the mean of its features, or the row that is closest to its
         mean under the kernel. With medoids the worst case does not grow with the number of
-        columns; surrogate="auto" is then the columns themselves for "gaussian" and "laplace",
-        and the tree has thresholds only.
+        columns; surrogate="auto" is then the columns themselves for "gaussian", "laplace" and
+        kernels without surrogate features, and the tree has thresholds only.
     rule : {"mistakes", "potential"}, default="mistakes"
         What a cut makes least: the number of mistakes, or with centres="medoid" a bound on all
         that may still have to be paid, which is known before the first cut. "potential" is for

@@ -36,7 +36,7 @@ from kxbook.nodes import (  # noqa: F401
     items_of,
     subtract,
 )
-from .surrogate import axis_features, choose_surrogate
+from .surrogate import SURROGATES, axis_features, choose_surrogate
 from .tree import Tree, TreeBuilder
 
 # %% auto #0
@@ -369,8 +369,10 @@ def imm_surrogate(
     given: bool = False,  # whether points stand for the clusters
 ) -> str:
     "The surrogate that is meant; with points as centres the coordinates will do for any kernel."
-    names = ("auto", "coordinate") if kernel.name in ("gaussian", "laplace") else ("coordinate",)
-    return "coordinate" if given and surrogate in names else choose_surrogate(kernel, surrogate)
+    plain = kernel.name in ("gaussian", "laplace") or kernel.name not in SURROGATES
+    if given and (surrogate == "coordinate" or plain and surrogate == "auto"):
+        return "coordinate"
+    return choose_surrogate(kernel, surrogate)
 
 
 def check_rows(
