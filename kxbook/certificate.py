@@ -1001,7 +1001,10 @@ def _tree_chain(
         return _majority_chain(problem, start, cost), base
     if grown == "labels":
         run = replace(run, labels=labels, times=max(problem.k - 1, 1))
-        return _imm_chain(problem, run, cost, by_labels=True), base
+        direct = _imm_chain(problem, run, cost, by_labels=True)
+        other = _majority_chain(problem, start, cost)
+        better = other.whole and direct.whole and other.links[-1].value < direct.links[-1].value
+        return (other if better else direct), base
     return _growth_chain(problem, start, run, labels, cost), base
 
 # %% ../nbs/330_certificate.ipynb #5ecf92af
