@@ -818,6 +818,13 @@ def _is_semidefinite(kernel: Kernel, z: NDArray) -> bool:
     return lowest_eigenvalue((K + K.T) / 2) >= -(len(z) + 10) * EPS * float(np.linalg.norm(K))
 
 
+def _is_unimodal(K: NDArray) -> bool:
+    "Whether no column of the kernel of an axis rises after it has fallen, but for rounding."
+    step = np.diff(K, axis=0)
+    fell = np.logical_or.accumulate(step < -1e-12, axis=0)
+    return not (fell & (step > 1e-12)).any()
+
+
 def _at_quantiles(kernel: Kernel, run: Run, most: int) -> bool:
     "Whether a column with so many distinct values has features at quantiles, for no theorem."
     points = run.centres is not None and run.surrogate in ("exact", "interval")
@@ -856,8 +863,12 @@ def _obstacles(problem: _Problem, axes: list[_Axis], run: Run) -> list[str]:
             "The kernel of an axis is not known to be positive semidefinite: the theorem does not "
             "apply."
         )
-    if kernel.name == "distance" and any(kernel.axis(z).min() < -1e-12 for z in few):
-        notes.append("The kernel has negative values: the last lines do not hold.")
+    if kernel.name == "distance":
+        shapes = [kernel.axis(z) for z in few]
+        if any(K.min() < -1e-12 for K in shapes):
+            notes.append("The kernel has negative values: the last lines do not hold.")
+        if run.surrogate == "landmark" and not all(map(_is_unimodal, shapes)):
+            notes.append("The profile of the kernel rises somewhere: the theorem does not apply.")
     if kernel.name == "taylor" and np.any(run.shift):
         notes.append("A Taylor kernel that is shifted is another kernel: the lines are about that.")
     return notes

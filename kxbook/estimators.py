@@ -706,7 +706,8 @@ class KernelIMM(_TreeClusterer):
         Surrogate features: "root", "taylor" or "landmark" for "gaussian"; "exact" or "landmark"
         for "laplace" and "matern"; "root" or "landmark" for "rational_quadratic"; "interval" or
         "landmark" for "polya"; "quadrature" or "riemann" for "chi2"; "landmark", "interval" or
-        "fitted" for `kxbook.kernel.distance`. "auto" is the first of them.
+        "fitted" for `kxbook.kernel.distance`. "auto" is the first of them. With
+        centres="medoid" "coordinate", the columns themselves, serves every kernel.
     order : int or "auto", default=5
         Order of Taylor features, and number of features of "chi2". "auto": the least order that
         leaves out at most the cost of the reference.

@@ -315,11 +315,14 @@ def surrogate_imm(
 ) -> ImmTree:
     "The tree of Kernel IMM, wherever the items are."
     seen: dict[int, AxisFeatures] = {}
+    ranks = surrogate.name == "coordinate" and surrogate.kernel.name != "linear" and not midpoints
 
     def features(axis: int) -> AxisFeatures:
         if axis in seen:
             return seen[axis]
         Phi = surrogate.on(columns[axis], axis)
+        if ranks:  # in a wide column values may be close, and yet far apart for the kernel
+            Phi = np.arange(Phi.shape[1], dtype=float)[None]
         if centres is None:
             values = store.feature_means(axis, Phi)
         else:

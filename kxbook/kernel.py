@@ -31,7 +31,11 @@ def lowest_eigenvalue(
         raise ValueError("K must be symmetric: its lowest eigenvalue is asked for.")
     from scipy.linalg import eigvalsh  # only here, so that the module loads quickly
 
-    return float(eigvalsh(np.asarray(K, dtype=float), subset_by_index=[0, 0])[0])
+    K = np.asarray(K, dtype=float)
+    try:
+        return float(eigvalsh(K, subset_by_index=[0, 0])[0])
+    except np.linalg.LinAlgError:  # the solver for a few gives up where many nearly agree
+        return float(eigvalsh(K, driver="evd")[0])
 
 
 def is_psd(

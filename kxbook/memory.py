@@ -275,8 +275,17 @@ class MemoryProblem:
         "The tree of least potential around medoids."
         (rows, label, weight), (q, tau, back, g) = reference.items, distance_form(self.kernel)
         made = potential_tree(tau(self.points[rows]), tau(centres), label, g, q, weight).tree
-        inner = made.left >= 0
-        return replace(made, hi=np.where(inner, back(made.hi), made.hi))
+        return made if tau is back else replace(made, hi=self._before(made, tau))
+
+    def _before(self, tree: Tree, tau: Callable[[NDArray], NDArray]) -> NDArray:
+        "Thresholds on the columns that divide the points as those of a tree on τ of them do."
+        hi = tree.hi.copy()
+        for node in np.flatnonzero(tree.left >= 0):
+            x = np.unique(self.points[:, tree.axis[node]])
+            above = int(np.searchsorted(tau(x), hi[node], "right"))
+            middle = x[above - 1] + (x[above] - x[above - 1]) / 2
+            hi[node] = middle if middle < x[above] else x[above - 1]
+        return hi
 
     def encode(self, extra: NDArray | None = None) -> Encoded:
         "The columns as codes."

@@ -72,7 +72,7 @@ if TYPE_CHECKING:  # Dask need not be installed
 _State: TypeAlias = list  # something for every partition, wherever the partition is
 
 # %% auto #0
-__all__ = ['TOLERANCE', 'ColumnSummary', 'survey', 'Features', 'LloydResult', 'partitioned_lloyd', 'features_of',
+__all__ = ['TOLERANCE', 'NO_POTENTIAL', 'ColumnSummary', 'survey', 'Features', 'LloydResult', 'partitioned_lloyd', 'features_of',
            'encode_partitions', 'Condition', 'Way', 'CountedPartitions', 'CostedPartitions', 'PartitionedData',
            'PartitionedReference', 'PartitionedProblem']
 
@@ -715,10 +715,17 @@ def _weight_units(w: NDArray, unit: float) -> NDArray:
 
 def _closest(z: NDArray, x: NDArray, label: NDArray, *, means: NDArray) -> tuple[NDArray, NDArray]:
     "For each cluster the row that is closest to its mean: how far it is, and the row."
-    away = np.where(label[:, None] == np.arange(len(means)), _to_means(z, means), np.inf)
-    if not len(away):
+    if not len(z):
         return np.full(len(means), np.inf), np.zeros((len(means), x.shape[1]))
-    return away.min(0), np.asarray(x, dtype=float)[away.argmin(0)]
+    own = ((z - means[label]) ** 2).sum(1, dtype=float)
+    away = np.where(label[:, None] == np.arange(len(means)), own[:, None], np.inf)
+    first = (away <= away.min(0) + _slack(means)).argmax(0)  # of those that rounding makes equal
+    return away.min(0), np.asarray(x, dtype=float)[first]
+
+
+def _slack(means: NDArray) -> float:
+    "Differences of squared distances up to which rounding makes rows equal."
+    return 1e-12 * float((means**2).sum(1).max())
 
 
 def _labels_at(ends: NDArray, labels: NDArray) -> NDArray:
@@ -747,6 +754,11 @@ class PartitionedReference:
     cost: float  # kernel k-means cost
 
 
+NO_POTENTIAL = (  # why it is refused
+    "rule='potential' needs all rows in memory. Fit a sample of rows, or use rule='mistakes'."
+)
+
+
 class PartitionedProblem:
     "Rows in partitions with a kernel on them, known by features."
 
@@ -764,6 +776,8 @@ class PartitionedProblem:
                 "KernelTree looks at all rows again and again, and cannot take them in partitions. "
                 "Fit it to a sample of rows, or use KernelExKMC or KernelExpand."
             )
+        if settings.rule == "potential":
+            raise ValueError(NO_POTENTIAL)
         if isinstance(name, str) and name == "precomputed":
             raise ValueError(
                 "A precomputed kernel matrix cannot come in partitions. Pass the rows."
@@ -843,14 +857,12 @@ class PartitionedProblem:
         closest = partial(_closest, means=reference.means)
         found = self.features.run("gather", closest, self.table.X, reference.labels)
         away, rows = (np.stack(parts) for parts in zip(*found))
-        return rows[away.argmin(0), np.arange(reference.k)]
+        first = (away <= away.min(0) + _slack(reference.means)).argmax(0)
+        return rows[first, np.arange(reference.k)]
 
     def potential_tree(self, reference: PartitionedReference, centres: NDArray) -> Tree:
         "The rule looks at all rows at each node."
-        raise ValueError(
-            "rule='potential' needs all rows in memory. Fit a sample of rows, or use "
-            "rule='mistakes'."
-        )
+        raise ValueError(NO_POTENTIAL)
 
     def encode(self, extra: NDArray | None = None) -> Encoded:
         "The columns as codes."

@@ -782,11 +782,11 @@ class KernelTree(KernelIMM):
     (3, 1.0009)
     """
 
-    _parameter_constraints: dict = KernelIMM._parameter_constraints | {
-        "max_leaves": KernelExKMC._parameter_constraints["max_leaves"],
-        "max_depth": [None, WholeNumber(Integral, 1, None, closed="left")],
-        "cuts": KernelExKMC._parameter_constraints["cuts"],
-    }
+    _parameter_constraints: dict = {
+        name: allowed
+        for name, allowed in KernelExKMC._parameter_constraints.items()
+        if name != "base"
+    } | {"max_depth": [None, WholeNumber(Integral, 1, None, closed="left")]}
     _growth = "search"
     _build = staticmethod(search_tree)
 

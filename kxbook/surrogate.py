@@ -184,7 +184,7 @@ def width_rule(
         low = max(np.log(1e-9 * alpha / spread), np.log(gammaincinv(alpha, 1e-16)))
     v = np.arange(low, np.log(gammainccinv(alpha, 1e-16)) + step, step)
     u, w = np.exp(v) / alpha, step * np.exp(alpha * v - np.exp(v) - gammaln(alpha))
-    flat = np.cumsum(w * np.minimum(1, u * spread)) < 1e-7  # the same for all pairs
+    flat = np.cumsum(w * np.minimum(1, u * spread)) < 1e-7 * min(1.0, spread)  # for all pairs
     rare = np.cumsum(w[::-1])[::-1] < 1e-7
     u, w = u[~flat & ~rare], w[~flat & ~rare]
     return np.r_[0, u], np.r_[max(1 - w.sum(), 0), w]

@@ -343,3 +343,33 @@ def test_the_least_potential_is_not_for_partitions():
     model = KernelIMM(3, centres="medoid", rule="potential")
     with pytest.raises(ValueError, match="needs all rows in memory"):
         model.fit(partition_array(X, 30), reference_labels=y)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "gaussian", "laplace"])
+def test_medoids_in_partitions_are_those_in_memory(kernel):
+    "Features of few landmarks have lengths that differ, and so have coordinates."
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2)).round(1)
+    y = (X[:, 0] + 0.5 * rng.normal(size=200) > 0).astype(int) + (X[:, 1] > 0.7)
+    landmarks = {} if kernel == "linear" else dict(gram="nystroem", rank=X[:8])
+    model = KernelIMM(3, kernel=kernel, centres="medoid", bins=256, **landmarks)
+    near = clone(model).fit(X, reference_labels=y)
+    far = clone(model).fit(partition_array(X, 64), reference_labels=y)
+    assert_array_equal(far.result_.imm.centres, near.result_.imm.centres)
+    assert far.tree_ == near.tree_
+
+
+@pytest.mark.parametrize("kernel", ["hellinger", intersection(0.3)], ids=str)
+def test_a_threshold_of_the_least_potential_divides_neighbouring_floats(kernel):
+    a, b = 0.3, 0.1 + 0.2
+    X, y, w = np.array([[a, 0.1], [a, 4.0], [b, 4.0], [b, 0.1]]), [0, 0, 1, 1], [1e6, 1, 1e6, 1]
+    model = KernelIMM(2, kernel=kernel, centres="medoid", rule="potential")
+    model.fit(X, reference_labels=y, sample_weight=w)
+    assert model.labels_.tolist() == y or model.tree_.axis[0] == 1
+
+
+def test_medoids_that_a_wide_column_brings_together_are_kept_apart():
+    X, y = np.repeat([0.0, 3.0, 1e13], [5, 5, 1])[:, None], np.repeat([0, 1, 2], [5, 5, 1])
+    model = KernelIMM(3, gamma=1.0, centres="medoid").fit(X, reference_labels=y)
+    assert_array_equal(model.labels_, y)
+    assert model.certificate().theorem == "thm-price-medoid"

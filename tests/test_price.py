@@ -641,3 +641,29 @@ def test_laplace_features_at_quantiles_keep_a_worst_case():
     rho = sum(-np.expm1(-2 * (v - knots[knots <= v].max())) for v in z)
     wanted = (2 + np.sqrt(3)) * (c.reference_cost + rho) + rho
     assert is_whole(c, 6) and np.isclose(c.proof[-1].value, wanted)
+
+
+def test_eigenvalues_that_nearly_agree():
+    "The solver for a few of them gives up."
+    for n in range(10, 60):
+        X = np.random.default_rng(n).normal(size=(n, 3))
+        c = KernelIMM(4, gamma=300.0, random_state=0).fit(X).certificate()
+        assert c.lower_bound <= c.cost
+    far = 100.0 * np.arange(15)[:, None]
+    c = KernelIMM(2, gamma=1.0).fit(far).certificate()
+    assert np.isclose(c.lower_bound, 13, atol=1e-6)  # no pair is alike: 15 points less 2 clusters
+
+
+def test_a_profile_that_rises_has_no_worst_case():
+    kernel = distance(lambda t: np.exp(-(t**2)) * (1 + np.cos(8 * t)) / 2)
+    X = 3 * np.random.default_rng(1).random((30, 2))
+    model = KernelIMM(2, kernel=kernel, surrogate="landmark")
+    c = model.fit(X, reference_labels=(X[:, 0] > 1.5).astype(int)).certificate()
+    assert np.isnan(c.worst_case) and "rises somewhere" in " ".join(c.notes)
+
+
+@pytest.mark.parametrize("kernel", [lambda A, B: (1 + A @ B.T) ** 2, "quadratic"], ids=["f", "q"])
+def test_points_as_centres_serve_kernels_without_factors(kernel):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    c = KernelIMM(2, kernel=kernel, centres="medoid", random_state=0).fit(X).certificate()
+    assert np.isnan(c.worst_case) and "No theorem covers" in " ".join(c.notes)
