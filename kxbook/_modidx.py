@@ -1022,6 +1022,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                'kxbook.search._cart': ('search.html#_cart', 'kxbook/search.py'),
                                'kxbook.search._distances': ('search.html#_distances', 'kxbook/search.py'),
                                'kxbook.search._editable': ('search.html#_editable', 'kxbook/search.py'),
+                               'kxbook.search._first_least': ('search.html#_first_least', 'kxbook/search.py'),
                                'kxbook.search._frozen': ('search.html#_frozen', 'kxbook/search.py'),
                                'kxbook.search._nearest_cut': ('search.html#_nearest_cut', 'kxbook/search.py'),
                                'kxbook.search._nearest_trees': ('search.html#_nearest_trees', 'kxbook/search.py'),

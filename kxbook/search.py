@@ -26,6 +26,7 @@ from .exact import GivenUp, best_tree
 from .fit import Grown, Reference, Settings, imm_run
 from .gram import Gram, LowRankGram, StreamedGram, one_blas_thread, sq_dists
 from .grow import Limits, grow_from
+from .imm import closest_rows
 from .kernel import Kernel
 from .memory import MemoryProblem
 from .nodes import BinnedCosts, SortedCosts
@@ -549,10 +550,17 @@ def _nearest_trees(search: Search) -> Iterator[Tree]:
         yield nearest_tree(columns, D, weight, values, depth_penalty=penalty, cuts=search.cuts)
 
 
+def _first_least(costs: ArrayLike) -> int:
+    "The first of the least costs: rounding must not choose among equal ones."
+    costs = np.asarray(costs)
+    return int(np.argmax(costs <= costs.min() + 1e-12 * abs(costs.min())))
+
+
 def _random_trees(search: Search) -> Iterator[Tree]:
     "The cheapest of some random trees in the features, and around points."
     D, V, rng = search.reference.D, search.reference.V, np.random.default_rng(0)
-    U = search.X[np.where(V > 0, D, np.inf).argmin(0)]
+    slack = search.gram.precision * float(np.abs(search.gram.diag).max())
+    U = search.X[closest_rows(D, V, slack)]
     kinds = [[random_cuts(U, 1 + i % 2, rng) for i in range(DRAWS)]]
     if search.features:
         U = np.hstack([mu for _, mu in search.features])
@@ -561,7 +569,7 @@ def _random_trees(search: Search) -> Iterator[Tree]:
     for trees in kinds:
         fit = [search.own_labels(tree) for tree in trees if search.fits(tree)]
         if fit:
-            yield fit[int(np.argmin(search.costs(fit)))]
+            yield fit[_first_least(search.costs(fit))]
 
 # %% ../nbs/460_search.ipynb #dbcb4d91
 def starts(
