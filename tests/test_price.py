@@ -645,7 +645,7 @@ def test_laplace_features_at_quantiles_keep_a_worst_case():
 
 def test_eigenvalues_that_nearly_agree():
     "The solver for a few of them gives up."
-    for n in range(10, 60):
+    for n in (30, 31, 44, 46, 48):  # it did for these
         X = np.random.default_rng(n).normal(size=(n, 3))
         c = KernelIMM(4, gamma=300.0, random_state=0).fit(X).certificate()
         assert c.lower_bound <= c.cost
