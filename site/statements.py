@@ -1,4 +1,4 @@
-"""Sphinx extension: numbered statements, proofs, and the tab that joins an exported cell to its page in the reference.
+"""Sphinx extension: numbered statements and proofs.
 
 Statements are enumerable nodes like figures and tables, so that Sphinx numbers them by chapter and `numref` refers to them; and
 objects of a domain, so that search finds them by name.
@@ -12,9 +12,7 @@ from posixpath import dirname, join, normpath
 from bs4 import BeautifulSoup
 from docutils import nodes
 from quarto import STATEMENTS
-from sphinx import addnodes
 from sphinx.domains import Domain, ObjType
-from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxDirective
 
 from kxbook.claim import KINDS as KINDS_OF_EVIDENCE
@@ -110,42 +108,6 @@ class BookDomain(Domain):
         return type.lname  # "Lemma", not "Book Lemma"
 
 
-class ExportTabs(SphinxTransform):
-    "A line above each exported cell that names what it exports and leads to the reference."
-
-    default_priority = 400
-
-    def apply(self):
-        for cell in list(
-            self.document.findall(
-                lambda n: isinstance(n, nodes.container) and n.get("nb_element") == "cell_code"
-            )
-        ):
-            exported = cell.get("cell_metadata", {}).get("exported")
-            if not exported:
-                continue
-            module = exported["module"]
-            tab = nodes.paragraph(classes=["exported"])
-            tab += nodes.Text("exported: ")
-            for i, name in enumerate(exported["names"]):
-                ref = addnodes.pending_xref(
-                    "",
-                    refdomain="py",
-                    reftype="obj",
-                    reftarget=f"kxbook.{module}.{name}",
-                    refexplicit=True,
-                    refdoc=self.env.docname,
-                )
-                ref += nodes.literal("", name)
-                anchor = nodes.inline(names=[f"exported-{module}-{name.lower()}"])
-                self.document.note_explicit_target(anchor)
-                anchor += ref
-                tab += [nodes.Text(", " if i else ""), anchor]
-            if not exported["names"]:
-                tab += nodes.literal("", f"kxbook.{module}")
-            cell.insert(0, tab)
-
-
 def visit_statement(self, node):
     self.body.append(self.starttag(node, "div", ""))
 
@@ -222,7 +184,6 @@ def setup(app):
     app.add_domain(BookDomain)
     app.add_directive("statement", Statement)
     app.add_directive("proof", Proof)
-    app.add_transform(ExportTabs)
     app.add_node(statement_number, html=(visit_number, None))
     for prefix, node in KINDS.items():
         app.add_enumerable_node(
