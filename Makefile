@@ -102,4 +102,4 @@ picture: .venv/ready
 	@touch $@
 
 clean:
-	rm -rf .venv .nox .coverage* .mutants.json _book .book build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .nox .coverage* .mutants.json _book .book _book_quarto .quarto *.quarto_ipynb nbs/*.quarto_ipynb build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

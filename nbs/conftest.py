@@ -1,6 +1,6 @@
 """Every notebook is a test: it runs from top to bottom in a process of its own, by nbdev's rules.
 
-Cells marked `#| eval: false` never run. Those marked `#| slow` run in `make test-all` (`pytest -m ""`) only; a notebook that has some is there a second test, with
+Cells marked `#| eval: false` never run. Those marked `#| slow: true` run in `make test-all` (`pytest -m ""`) only; a notebook that has some is there a second test, with
 the marker `slow`, which runs all of it.
 """
 
@@ -22,6 +22,7 @@ os.environ["MPLBACKEND"] = "agg"
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 PROCESSES = multiprocessing.get_context(METHOD)
 PROCESSES.set_forkserver_preload(LOADED)
+SLOW = "slow:"  # the key of the option, as nbdev sees it: `#| slow: true`
 
 
 def pytest_collect_file(file_path: Path, parent):
@@ -31,8 +32,8 @@ def pytest_collect_file(file_path: Path, parent):
 
 class Notebook(pytest.File):
     def collect(self):
-        yield Run.from_parent(self, name="run", skip=["slow"])
-        if re.search(r'"#\| *slow\b', self.path.read_text(encoding="utf-8")):
+        yield Run.from_parent(self, name="run", skip=[SLOW])
+        if f'"#| {SLOW}' in self.path.read_text(encoding="utf-8"):
             slow = Run.from_parent(self, name="run-with-slow-cells", skip=[])
             slow.add_marker("slow")
             yield slow

@@ -25,6 +25,7 @@ sys.modules["rfc3987_syntax"] = None  # jsonschema goes without: its grammars ta
 import nbformat  # noqa: E402
 import reference  # noqa: E402
 import yaml  # noqa: E402
+from fold_exports import EXPORTED  # noqa: E402
 from kernels import Kernels  # noqa: E402
 from nbclient import NotebookClient  # noqa: E402
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError  # noqa: E402
@@ -44,6 +45,7 @@ LIBRARIES = (
     "ipython",
     "ipykernel",
 )  # can change what a cell shows
+LOOKS = ("remove-input", "hide-input", EXPORTED)  # tags that change no output
 RENDERERS = (
     "sphinx",
     "myst-nb",
@@ -142,7 +144,10 @@ def fingerprint(nb, name, root):
     ):  # these say which modules have changed
         paths += [*(root / "kxbook").rglob("*.py"), root / "tools" / "trust.py"]
     parts = [platform.python_version(), *(f"{name} {version(name)}" for name in LIBRARIES)]
-    parts += [[c["source"], c["metadata"].get("tags", [])] for _, c in cells]
+    parts += [
+        [c["source"], [tag for tag in c["metadata"].get("tags", []) if tag not in LOOKS]]
+        for _, c in cells
+    ]
     parts += [*sorted(seen.items()), *(p.read_text(encoding="utf-8") for p in sorted(set(paths)))]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -272,7 +277,7 @@ def front_page(text, config, parts, modules):
 
 
 def stage(root, work):
-    "Translate and run everything into `work/src`, a plain MyST project."
+    "Translate and run everything into `work/src`, a plain MyST project; returns what _quarto.yml says."
     config, parts = contents(root)
     paths = [path for _, paths in parts for path in paths]
     kinds = {s.id: s.kind for s in read_ledger(root / "nbs").statements.values()}
@@ -312,7 +317,7 @@ def stage(root, work):
     for stale in (work / "src").rglob("*.*"):
         if stale.is_file() and stale not in kept:
             stale.unlink()
-    return config, notebooks
+    return config
 
 
 def sphinx(config, root, work):
@@ -366,7 +371,7 @@ def sphinx(config, root, work):
     stamp.write_text(made_by)
 
 
-def publish(root, notebooks, work, target):
+def publish(work, target):
     "Replace the site by the new one in a single step."
     new, old = target.with_name(f"{target.name}.new"), target.with_name(f"{target.name}.old")
     if (
@@ -384,8 +389,6 @@ def publish(root, notebooks, work, target):
     for picture in new.glob("_images/*"):  # figures of earlier builds
         if picture.name not in text:
             picture.unlink()
-    for path in notebooks:  # what a reader downloads is the notebook itself, not its translation
-        shutil.copy(root / path, new / "_sources" / path)
     if target.exists():
         target.rename(old)
     new.rename(target)
@@ -405,9 +408,8 @@ def build(root, work, target):
     shutil.copy(SITE / "ipython_kernel_config.py", profile)
     with (work / "lock").open("w") as lock:  # one build at a time; no child inherits such a lock
         fcntl.lockf(lock, fcntl.LOCK_EX)
-        config, notebooks = stage(root, work)
-        sphinx(config, root, work)
-        publish(root, notebooks, work, target)
+        sphinx(stage(root, work), root, work)
+        publish(work, target)
     return target / "index.html"
 
 

@@ -3,39 +3,48 @@
 The notebooks are written in a strict subset of Quarto's markdown, so that `quarto render` works on them as they are. This
 module turns that subset into what MyST-NB and `statements.py` understand, and refuses everything outside of it:
 
-    ::: {#lem-x}  ## Title ... :::     a statement; also #thm- #prp- #cor- #def- #exm- #rem- #alg-
+    ::: {#lem-x}  ## Title ... :::     a statement; also #thm- #prp- #cor- #def- #exm- #rem- #alg-, and #exr-, an exercise
     ::: {.proof}  ... :::              a proof; {.proof name="sketch"} an honest sketch
     ::: {.callout-note} ... :::        a box; also -tip, -warning, -important, -caution
+    ::: {.callout-tip collapse="true"} a box that is folded, such as the solution of an exercise; "false": one that can be
     $$ ... $$ {#eq-x}                  a numbered formula
     # Heading {#sec-x}                 a section that can be referred to
     : Caption {#tbl-x}                 under a table
+    ![text](picture.png)\\              a picture; without the \\ Quarto would take its text for a caption
     @lem-x @eq-x @fig-x [@key; @key2]  references and citations
-    #| key: value                      options of a code cell
+    #| key: value                      options of a code cell, which together are YAML
+    #| export                          a word of nbdev; also hide, exporti, default_exp, and then no option beside them
 """
 
 import ast
-import json
 import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
+import yaml
+from fold_exports import EXPORTED, public, summary
 from IPython.core.inputtransformer2 import TransformerManager
 
 STATEMENTS = {
     "thm": "Theorem", "lem": "Lemma", "prp": "Proposition", "cor": "Corollary",
     "def": "Definition", "exm": "Example", "rem": "Remark", "alg": "Algorithm",
+    "exr": "Exercise",
 }  # fmt: skip
 NUMBERED = (*STATEMENTS, "sec", "fig", "tbl", "eq")
 CALLOUTS = {"note", "tip", "warning", "important", "caution"}
+COLLAPSE = {"true": "closed", "false": "open"}  # Quarto's words for a fold, and Sphinx's
 TAGS = {  # cell options that change what is shown
-    ("hide", ""): "remove-cell", ("include", "false"): "remove-cell",
+    ("include", "false"): "remove-cell",
     ("echo", "false"): "remove-input", ("output", "false"): "remove-output", ("code-fold", "true"): "hide-input",
     ("eval", "false"): "skip-execution",
 }  # fmt: skip
 SWITCH = {"true", "false"}
 OPTIONS = {  # options of a code cell and the values they may have; None: any
-    "export": {""}, "exporti": {""}, "hide": {""}, "slow": {""}, "eval": SWITCH, "echo": SWITCH, "output": SWITCH, "include": SWITCH, "code-fold": SWITCH,
-    "default_exp": None, "label": None, "fig-cap": None, "fig-alt": None,
+    "slow": {"true"}, "eval": SWITCH, "echo": SWITCH, "output": SWITCH, "include": SWITCH, "code-fold": SWITCH,
+    "code-summary": None, "label": None, "fig-cap": None, "fig-alt": None,
+}  # fmt: skip
+WORDS = {  # of nbdev, and what follows them; Quarto passes over a cell that has nothing else
+    "export": "", "exporti": "", "hide": "", "default_exp": r"[\w.]+",
 }  # fmt: skip
 REFUSED_LINES = {  # what one of the two renderers would understand and the other would not
     r"%|\+\+\+|\([\w-]+\)=\s*$": "a line must not begin with %, +++ or (label)=, which mean something to MyST",
@@ -57,7 +66,7 @@ _FENCE = re.compile(r"^[\s>]*(`{3,}|~{3,})([^`]*)$")
 _DIV = re.compile(r"^:{3,}\s*(?:\{(?P<attrs>.*)\})?\s*$")
 _HEADING = re.compile(r"^(?P<marks>#+) (?P<text>.*?)\s*(?:\{(?P<attrs>[^}]*)\})?$")
 _CAPTION = re.compile(r"^: (?P<text>.*?)\s*\{#(?P<id>tbl-[\w-]+)\}$")
-_VERBATIM = re.compile(  # code, formulas, comments, addresses: nothing in them is ours to change
+VERBATIM = re.compile(  # code, formulas, comments, addresses: nothing in them is ours to change
     r"(?<![\\`])(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)"
     r"|(?<![\\$])\$(?![\s$])(?:\\.|[^$\\])*?(?<!\s)\$(?![\d$])"
     r"|<!--.*?-->|\]\([^)\s]*\)|<[a-z]+:[^>\s]*>",
@@ -140,10 +149,10 @@ def inline(text, where, names):
             )
         return _REF.sub(refer, _CITES.sub(cite, part))
 
-    if text.lstrip().startswith("<") and _REF.search(_VERBATIM.sub("", text)):
+    if text.lstrip().startswith("<") and _REF.search(VERBATIM.sub("", text)):
         raise BookError(f"{where}: there are no references in HTML: {text.strip()}")
     out, end = [], 0
-    for match in _VERBATIM.finditer(text):
+    for match in VERBATIM.finditer(text):
         out += [change(text[end : match.start()]), match[0]]
         end = match.end()
     return "".join([*out, change(text[end:])])
@@ -175,12 +184,17 @@ def opening(attrs, depth, title, where, names, kinds):
     if classes == ["proof"] and not ids and set(pairs) <= {"name"}:
         return [f"{fence}{{proof}} {pairs.get('name', title)}".rstrip(), ""]
     kind = classes[0].removeprefix("callout-") if len(classes) == 1 else ""
-    if classes == [f"callout-{kind}"] and kind in CALLOUTS and not ids and not pairs:
-        return (
-            [f"{fence}{{admonition}} {title}", f":class: {kind}", ""]
-            if title
-            else [f"{fence}{{{kind}}}", ""]
-        )
+    folded = pairs.get("collapse", "")
+    if (
+        classes == [f"callout-{kind}"]
+        and kind in CALLOUTS
+        and not ids
+        and set(pairs) <= {"collapse"}
+        and folded in {"", *COLLAPSE}
+    ):
+        first = [f"{fence}{{admonition}} {title}", f":class: {kind}"]
+        lines = first if title else [f"{fence}{{{kind}}}"]
+        return [*lines, *([f":collapsible: {COLLAPSE[folded]}"] if folded else []), ""]
     raise BookError(f"{where}: unknown div {{{attrs}}}")
 
 
@@ -190,6 +204,12 @@ def markdown(text, where, names, kinds=None):
 
     def flush():
         if paragraph:
+            if re.fullmatch(r"!\[[^\]]*\]\(\S+\)\\?", "\n".join(paragraph)):
+                if not paragraph[-1].endswith("\\"):
+                    raise BookError(
+                        f"{where}: Quarto shows the text of a picture that stands alone as its caption; end the line with \\"
+                    )
+                paragraph[-1] = paragraph[-1][:-1]
             out.extend(inline("\n".join(paragraph), where, names).split("\n"))
             paragraph.clear()
 
@@ -300,26 +320,42 @@ def markdown(text, where, names, kinds=None):
 
 def options(source, where):
     "Options of a code cell and the code without them."
-    found, lines = {}, source.split("\n")
-    while lines and lines[0].startswith("#|"):
-        line = lines.pop(0)
-        match = re.fullmatch(r"#\|\s*([\w-]+)(?:(?::\s*|\s+)(\S.*?))?\s*", line)
-        if not match or match[1] not in OPTIONS:
+    lines = source.split("\n")
+    count = next((i for i, line in enumerate(lines) if not line.startswith("#|")), len(lines))
+    if any(re.match(r"#\s*\|", line) for line in lines[count:]):
+        raise BookError(f"{where}: cell options stand at the top of the cell and begin with #|")
+    given = [line[2:].strip() for line in lines[:count]]
+    words = [line.partition(" ") for line in given]
+    if all(word in WORDS and re.fullmatch(WORDS[word], rest) for word, _, rest in words):
+        found = {word: rest for word, _, rest in words}
+    else:
+        found = mapping(given, where)
+    return found, "\n".join(lines[count:]).strip("\n")
+
+
+def mapping(lines, where):
+    "Options that are `key: value`; Quarto reads all lines of a cell as one piece of YAML, and stops where it cannot."
+    for line in lines:
+        key = re.match(r"([\w-]+):( |$)", line)
+        if not key and line.partition(" ")[0] in {*WORDS, "slow"}:
             raise BookError(
-                f"{where}: unknown cell option {line!r}; known are {', '.join(sorted(OPTIONS))}"
+                f"{where}: {line!r} must not stand beside options of the form `key: value`, since Quarto reads all of them as YAML; "
+                "a slow cell says `#| slow: true`, and a cell that is exported or hidden has no other option"
             )
-        key, value = match[1], match[2] or ""
+        if not key or key[1] not in OPTIONS:
+            known = ", ".join([*sorted(OPTIONS), *WORDS])
+            raise BookError(f"{where}: unknown cell option {line!r}; known are {known}")
+    try:
+        found = yaml.load("\n".join(lines), yaml.BaseLoader)
+    except yaml.YAMLError as e:
+        raise BookError(f"{where}: cannot read the cell options {lines!r}: {e}") from None
+    if len(found) < len(lines):
+        raise BookError(f"{where}: a cell option stands twice")
+    for key, value in found.items():
         if OPTIONS[key] and value not in OPTIONS[key]:
-            raise BookError(
-                f"{where}: the cell option {key} must be {' or '.join(sorted(OPTIONS[key])) or 'without a value'}: {line!r}"
-            )
-        try:
-            found[key] = json.loads(value) if value.startswith('"') else value
-        except ValueError:
-            raise BookError(f"{where}: cannot read the text of the cell option {line!r}") from None
-    if any(line.startswith("#|") for line in lines):
-        raise BookError(f"{where}: cell options stand at the top of the cell")
-    return found, "\n".join(lines).strip("\n")
+            allowed = " or ".join(sorted(OPTIONS[key]))
+            raise BookError(f"{where}: the cell option {key} must be {allowed}: {value!r}")
+    return found
 
 
 def parse(source, where):
@@ -330,33 +366,48 @@ def parse(source, where):
         raise BookError(f"{where}: {e or 'the code is nested too deeply'}") from None
 
 
+def figure(found, where, names):
+    "What MyST-NB is told about a figure: its name, its caption and, for a picture, the text that stands for it."
+    if (
+        not found["label"].startswith("fig-")
+        or not found.get("fig-cap")
+        or not found.get("fig-alt")
+    ):
+        raise BookError(f"{where}: a figure needs a label fig-..., a fig-cap and a fig-alt")
+    names.define(found["label"], where)
+    caption = inline(found["fig-cap"], where, names)
+    return {
+        "figure": {"name": found["label"], "caption": caption},
+        "image": {"alt": found["fig-alt"]},
+    }
+
+
 def code(cell, where, names, module):
     "A code cell: options become MyST-NB's metadata; returns the module that it, or a cell before it, exports to."
     found, cell["source"] = options(cell["source"], where)
-    tags = [tag for (key, value), tag in TAGS.items() if key in found and value == found[key]]
-    cell["metadata"] = {"tags": tags} if tags else {}
+    tags = [tag for (key, value), tag in TAGS.items() if found.get(key) == value]
+    about = {}
     if "label" in found:
-        if (
-            not found["label"].startswith("fig-")
-            or not found.get("fig-cap")
-            or not found.get("fig-alt")
-        ):
-            raise BookError(f"{where}: a figure needs a label fig-..., a fig-cap and a fig-alt")
-        names.define(found["label"], where)
-        figure = {"name": found["label"], "caption": inline(found["fig-cap"], where, names)}
-        cell["metadata"]["mystnb"] = {"figure": figure, "image": {"alt": found["fig-alt"]}}
+        about = figure(found, where, names)
     elif {"fig-cap", "fig-alt"} & set(found):
         raise BookError(f"{where}: fig-cap and fig-alt need a label: fig-...")
-    if "export" in found:
-        defined = [
-            n.name
-            for n in parse(cell["source"], where).body
-            if isinstance(n, ast.FunctionDef | ast.ClassDef)
-        ]
+    if "code-summary" in found and found.get("code-fold") != "true":
+        raise BookError(f"{where}: a code-summary needs code-fold: true")
+    line = found.get("code-summary", "Code") if "hide-input" in tags else ""
+    cell["metadata"] = {}
+    if {"export", "exporti"} & set(found) and "hide" not in found:
+        if not module:
+            raise BookError(f"{where}: no cell before it names a module, `#| default_exp ...`")
+        tree = parse(cell["source"], where)
+        line, tags = summary(module, cell["source"], tree), [*tags, "hide-input", EXPORTED]
         cell["metadata"]["exported"] = {
             "module": module,
-            "names": [n for n in defined if not n.startswith("_")],
+            "names": public(tree) if "export" in found else [],
         }
+    if line:
+        about |= {"code_prompt_show": line, "code_prompt_hide": line}
+    tags += ["remove-cell"] if "hide" in found else []
+    cell["metadata"] |= ({"tags": tags} if tags else {}) | ({"mystnb": about} if about else {})
     return found.get("default_exp", module)
 
 

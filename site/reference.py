@@ -155,12 +155,15 @@ def entry(module, name):
     obj = getattr(module, name)
     obj = inspect.unwrap(getattr(obj, "py_func", obj))
     short = module.__name__.removeprefix("kxbook.")
+    derived = f"{{ref}}`Where it is derived <exported-{short}-{name.lower()}>`"
     if not callable(obj) or isinstance(obj, types.GenericAlias):  # a name for a type is a value
         says = constant(module, name)
         return [
             f"`````{{py:data}} {name}",
             "",
             plain(says[:1].upper() + says[1:]) + ".",
+            "",
+            derived,
             "`````",
             "",
         ]
@@ -168,7 +171,7 @@ def entry(module, name):
     lines = [f"`````{{py:{kind}}} {name}{signature(obj)}", "", *about(obj), "", *parameters(obj)]
     if kind == "class":
         lines += [line for member in members(obj) for line in member]
-    return [*lines, f"{{ref}}`Where it is derived <exported-{short}-{name.lower()}>`", "`````", ""]
+    return [*lines, derived, "`````", ""]
 
 
 def page(name):

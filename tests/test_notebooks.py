@@ -85,6 +85,6 @@ def test_a_notebook_that_is_not_run_at_all_fails(run):
 
 @pytest.mark.slow
 def test_slow_cells_run_on_request_only(run):
-    assert run("#| slow\n1 / 0")[0] == 0
-    code, text = run("#| slow\n1 / 0", mark="slow")
+    assert run("#| slow: true\n1 / 0")[0] == 0
+    code, text = run("#| slow: true\n1 / 0", mark="slow")
     assert code == 1 and "ZeroDivisionError" in text

@@ -9,10 +9,13 @@ import build
 import nbformat
 import pytest
 import quarto
+import yaml
 from nbdev.cli import nbdev_filter
 from quarto import BookError, Names, markdown
 
 ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "nbs").glob("[0-9]*.ipynb"))
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.name)
 
 
 def translate(text, **kwargs):
@@ -329,7 +332,27 @@ def test_an_interrupted_publication_is_repaired(book, tmp_path):
     assert (tmp_path / "site" / "index.html").exists() and not (tmp_path / "site.old").exists()
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "nbs").glob("[0-9]*.ipynb")), ids=lambda p: p.name)
+def read_by_quarto(source):
+    "The options of a cell as Quarto reads them: the lines at its top that begin with #|, joined, as YAML."
+    lines = [re.match(r"#\s*\| ?(.*)", line) for line in source.split("\n")]
+    top = lines[: lines.index(None)] if None in lines else lines
+    return yaml.safe_load("\n".join(line[1] for line in top)) if top else {}
+
+
+@each_notebook
+def test_quarto_can_read_the_options_of_every_cell(path):
+    "A mapping; or words of nbdev alone, which Quarto passes over."
+    for i, cell in enumerate(nbformat.read(path, 4).cells, 1):
+        if cell.cell_type == "code":
+            try:
+                found = read_by_quarto(cell.source)
+            except yaml.YAMLError as e:
+                raise AssertionError(f"{path.name}, cell {i}: {e}") from None
+            words = set(found.split()) if isinstance(found, str) else set()
+            assert isinstance(found, dict) or words & {"export", "exporti", "hide"}, f"cell {i}"
+
+
+@each_notebook
 def test_quarto_sees_what_sphinx_sees(path, monkeypatch):
     "The filter that Quarto runs over each notebook drops hidden cells and nothing else, as our translation does."
     text = path.read_text(encoding="utf-8")

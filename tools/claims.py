@@ -161,7 +161,7 @@ def run(path, only=()):
     os.chdir(path.parent)
     cells, rows = code_cells(path), []
     names["display"] = print
-    slow = [bool(re.search(r"^#\| *slow", source, re.M)) for _, source in cells]
+    slow = [bool(re.search(r"^#\| slow: true", source, re.M)) for _, source in cells]
     last = max((at for at, (_, source) in enumerate(cells) if claims_in(source)[0]), default=-1)
     for at, (number, source) in enumerate(cells[: last + 1]):
         for id, breaks in claims_in(source)[0]:
