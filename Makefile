@@ -5,7 +5,7 @@
 # make test-matrix  the tests of the package with other Pythons, the oldest and the newest libraries
 # make trust      all that takes hours, with its counts, into tools/trust.json; one part: make trust ONLY=fuzz
 # make book       render the book
-# make lab        JupyterLab on the notebooks; options: make lab LAB="--no-browser --allow-root"
+# make lab        JupyterLab on the notebooks, with statements as the book shows them; options: make lab LAB="--no-browser --allow-root"
 # make bench      measure speed, memory and quality beside others, into benchmarks/results.json; one suite: make bench ONLY=sums
 # make sync       export the notebooks into kxbook/ and clean them: after every edit
 # make format     ruff's format for code, oxfmt's for the page of a report, one sentence a line for prose
@@ -53,7 +53,7 @@ _book/index.html: .venv/ready _quarto.yml index.md $(wildcard nbs/*.ipynb kxbook
 	$(BIN)/python site/build.py
 
 lab: .venv/ready
-	cd nbs && ../$(BIN)/python -m jupyter lab --ContentsManager.pre_save_hook=nbdev.clean.clean_jupyter $(LAB)
+	cd nbs && ../$(BIN)/python -m jupyter lab --ContentsManager.pre_save_hook=nbdev.clean.clean_jupyter --LabApp.extra_labextensions_path="$(CURDIR)/site/lab" $(LAB)
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/run.py $(ONLY)

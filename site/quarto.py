@@ -335,22 +335,24 @@ def options(source, where):
 
 def mapping(lines, where):
     "Options that are `key: value`; Quarto reads all lines of a cell as one piece of YAML, and stops where it cannot."
+    keys = []
     for line in lines:
-        key = re.match(r"([\w-]+):( |$)", line)
+        key = re.match(r"([\w-]+):(?= |$)", line)
         if not key and line.partition(" ")[0] in {*WORDS, "slow"}:
             raise BookError(
                 f"{where}: {line!r} must not stand beside options of the form `key: value`, since Quarto reads all of them as YAML; "
-                "a slow cell says `#| slow: true`, and a cell that is exported or hidden has no other option"
+                "a slow cell says `#| slow: true`, and one that is exported or hidden has no other option"
             )
         if not key or key[1] not in OPTIONS:
             known = ", ".join([*sorted(OPTIONS), *WORDS])
             raise BookError(f"{where}: unknown cell option {line!r}; known are {known}")
+        keys.append(key[1])
     try:
         found = yaml.load("\n".join(lines), yaml.BaseLoader)
-    except yaml.YAMLError as e:
+    except (yaml.YAMLError, RecursionError) as e:
         raise BookError(f"{where}: cannot read the cell options {lines!r}: {e}") from None
-    if len(found) < len(lines):
-        raise BookError(f"{where}: a cell option stands twice")
+    if list(found) != keys or not all(isinstance(value, str) for value in found.values()):
+        raise BookError(f"{where}: each cell option stands once and has a text: {lines!r}")
     for key, value in found.items():
         if OPTIONS[key] and value not in OPTIONS[key]:
             allowed = " or ".join(sorted(OPTIONS[key]))

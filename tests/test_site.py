@@ -1,11 +1,15 @@
 """The renderer: what the subset of Quarto's markdown becomes, and what stops a build."""
 
+import ast
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import build
+import fold_exports
 import nbformat
 import pytest
 import quarto
@@ -45,6 +49,10 @@ def translate(text, **kwargs):
         ),
         ("as in [@knuth;\n@lamport]", "as in {cite:p}`knuth,lamport`"),
         (
+            "![alt](a.png)\\\n\nand ![alt](a.png)",
+            "![alt](a.png)\n\nand ![alt](a.png)",
+        ),
+        (
             "| a |\n|---|\n| b |\n\n: C {#tbl-c}",
             ":::{table} C\n:name: tbl-c\n\n| a |\n|---|\n| b |\n:::",
         ),
@@ -65,6 +73,18 @@ def test_statement_proof_and_callout():
         and "By {numref}`lem-b`." in lines
         and ":::::::::{note}" in lines
     )
+
+
+def test_exercises_and_their_solutions():
+    text = translate(
+        '::: {#exr-a}\n## Name\nShow it.\n:::\n::: {.callout-tip collapse="true"}\n## Solution\nSee @exr-a.\n:::\n::: {.callout-note collapse="false"}\nHm.\n:::'
+    )
+    lines = [line for line in text.split("\n") if line]
+    assert lines[:2] == [":::::::::{statement} Name", ":name: exr-a"]
+    folded = [":::::::::{admonition} Solution", ":class: tip", ":collapsible: closed"]
+    at = lines.index(folded[0])
+    assert lines[at : at + 4] == [*folded, "See {numref}`exr-a`."]
+    assert lines[-4:-1] == [":::::::::{note}", ":collapsible: open", "Hm."]
 
 
 def test_nested_divs_have_shorter_fences():
@@ -109,6 +129,8 @@ def test_whole_chapters_are_called_so():
         ("# A {.odd}", "a heading may have"),
         (": C {#tbl-c}", "under no table"),
         ("::: {#lem-a}\nx\n:::\n::: {#lem-a}\nx\n:::", "a second time"),
+        ('::: {.callout-tip collapse="yes"}\nx\n:::', "unknown div"),
+        ("![alt](a.png)", "end the line with"),
     ],
 )
 def test_what_is_outside_the_subset_is_refused(text, message):
@@ -126,7 +148,30 @@ def test_cell_options():
     assert cell["metadata"]["mystnb"] == {
         "figure": {"name": "fig-a", "caption": "Cap: {numref}`lem-a`"},
         "image": {"alt": "Alt"},
+        "code_prompt_show": "Code",
+        "code_prompt_hide": "Code",
     }
+
+
+def test_exported_cells_are_folded_to_a_line():
+    cell = {"source": "#| export\nX = 1\n\n\ndef f():\n    pass", "metadata": {}}
+    quarto.code(cell, "here", Names(), "imm")
+    assert cell["metadata"]["tags"] == ["hide-input", "exported"]
+    assert cell["metadata"]["exported"] == {"module": "imm", "names": ["X", "f"]}
+    assert cell["metadata"]["mystnb"]["code_prompt_show"] == "imm · X, f · 5 lines"
+
+
+@pytest.mark.parametrize(
+    "source, line",
+    [
+        ("import ast", "m · imports · 1 line"),
+        ("def _f(): pass\n_x = 1", "m · _f, _x · 2 lines"),
+        ("a = b = 1\nc: int = 2\nd, e = 3, 4\nf = 5", "m · a, b, c, d, e and 1 more · 4 lines"),
+        ("class A:\n    x = 1\n_y = 2", "m · A · 3 lines"),
+    ],
+)
+def test_the_line_of_an_exported_cell(source, line):
+    assert fold_exports.summary("m", source, ast.parse(source)) == line
 
 
 @pytest.mark.parametrize(
@@ -134,17 +179,30 @@ def test_cell_options():
     [
         ("#| warning: false\n1", "unknown cell option"),
         ("#| echo: False\n1", "must be false or true"),
-        ("#| hide: true\n1", "without a value"),
+        ("#| hide: true\n1", "unknown cell option"),
+        ("#| slow\n#| label: fig-a\n1", "must not stand beside"),
+        ("#| slow\n1", "a slow cell says `#. slow: true`"),
+        ("#| export\n#| code-fold: true\n1", "must not stand beside"),
+        ("#| hide\n#| echo: false\n1", "must not stand beside"),
+        ("#| slow: false\n1", "slow must be true"),
+        ("#| eval: true\n#| eval: true\n1", "stands once"),
+        ("#| eval: {a: b}\n1", "stands once"),
+        ("#| eval: true\x85echo: true\n1", "stands once"),
+        ("#| label: a: b\n1", "cannot read the cell options"),
+        ("# | hide\n1", "begin with #"),
+        ('#| code-summary: "x"\n1', "needs code-fold"),
+        ("#| export\nx = 1", "names a module"),
         ("1\n#| hide", "at the top"),
         ("#| label: fig-a\n1", "needs a label"),
         ('#| fig-cap: "x"\n1', "need a label"),
-        ('#| fig-cap: "x\n1', "cannot read the text"),
-        ("#| export\nx = = 1", "invalid syntax"),
+        ('#| fig-cap: "x\n1', "cannot read the cell options"),
+        ("#| default_exp m\n#| export\nx = = 1", "invalid syntax"),
     ],
 )
 def test_unknown_cell_options_are_refused(source, message):
+    module = "m" if "default_exp" in source else None
     with pytest.raises(BookError, match=f"^here: .*{message}"):
-        quarto.code({"source": source, "metadata": {}}, "here", Names(), None)
+        quarto.code({"source": source, "metadata": {}}, "here", Names(), module)
 
 
 # A whole book, small.
@@ -357,7 +415,11 @@ def test_quarto_sees_what_sphinx_sees(path, monkeypatch):
     "The filter that Quarto runs over each notebook drops hidden cells and nothing else, as our translation does."
     text = path.read_text(encoding="utf-8")
     monkeypatch.chdir(ROOT / "nbs")
-    filtered = nbdev_filter(text, printit=False)
+    filters = yaml.safe_load((ROOT / "_quarto.yml").read_text())["ipynb-filters"]
+    assert filters == ["../site/fold_exports.py", "nbdev_filter"] and Path(filters[0]).exists()
+    folded = json.loads(text)
+    fold_exports.fold(folded["cells"])
+    filtered = nbdev_filter(json.dumps(folded), printit=False)
 
     def shown(notebook):
         sources = ["".join(c["source"]) for c in json.loads(notebook)["cells"]]
@@ -373,6 +435,15 @@ def test_quarto_sees_what_sphinx_sees(path, monkeypatch):
     ]
     nb = nbformat.reads(text, 4)
     quarto.notebook(nb, path.name, Names())
+    lines = [c.metadata.get("mystnb", {}).get("code_prompt_show") for c in nb.cells]
+    cells = [c for c in json.loads(filtered)["cells"] if c["cell_type"] == "code"]
+    options = [read_by_quarto("".join(c["source"])) for c in cells]
+    assert [o.get("code-summary", "Code") for o in options if o.get("code-fold")] == (
+        [line for line in lines if line]
+    )
+    assert [o["classes"] for o in options if "classes" in o] == (
+        ["tag_exported"] * sum("exported" in c.metadata for c in nb.cells)
+    )
     removed = [i for i, c in enumerate(nb.cells) if "remove-cell" in c.metadata.get("tags", [])]
     assert removed == [
         i
@@ -381,10 +452,35 @@ def test_quarto_sees_what_sphinx_sees(path, monkeypatch):
     ]
 
 
+def test_the_filter_runs_as_quarto_runs_it():
+    path = ROOT / "nbs" / "110_claim.ipynb"
+    command = [sys.executable, "../site/fold_exports.py"]
+    done = subprocess.run(command, cwd=path.parent, input=path.read_bytes(), capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    assert "claim · claim ·" in done.stdout.decode() and json.loads(done.stdout)["cells"]
+
+
+def test_the_two_renderers_do_not_meet():
+    "Each has a folder of its own, which git does not keep and `make clean` removes."
+    config = yaml.safe_load((ROOT / "_quarto.yml").read_text())
+    folder = config["project"]["output-dir"]
+    ignored = (ROOT / ".gitignore").read_text().split()
+    clean = (ROOT / "Makefile").read_text().rpartition("clean:")[2].split()
+    assert folder != "_book" and {f"{folder}/", ".quarto/", "**/*.quarto_ipynb"} <= set(ignored)
+    assert {folder, ".quarto", "_book", "nbs/*.quarto_ipynb"} <= set(clean)
+    assert config["project"]["post-render"] == "nbdev_clean"
+    rc = re.search(r"^MATPLOTLIBRC=(.*)$", (ROOT / "_environment").read_text(), re.M)[1]
+    assert (ROOT / "nbs" / rc).exists() and (ROOT / config["format"]["html"]["css"]).exists()
+
+
 def test_one_list_of_kinds():
     from kxbook.claim import PREFIXES
 
-    assert set(quarto.STATEMENTS) == set(PREFIXES)
+    assert set(quarto.STATEMENTS) == {*PREFIXES, "exr"}  # an exercise claims nothing
+    lab = (ROOT / "site" / "lab" / "kxbook" / "static" / "divs.js").read_text(encoding="utf-8")
+    assert dict(re.findall(r'(\w+): "(\w+)"', re.search(r"WORDS = \{(.*?)\}", lab, re.S)[1])) == (
+        quarto.STATEMENTS
+    )
 
 
 def test_every_chapter_is_in_the_book():
