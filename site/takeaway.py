@@ -11,7 +11,7 @@ from quarto import STATEMENTS, VERBATIM
 
 WORDS = STATEMENTS | {"figure": "Figure", "table": "Table"}
 ROLE = re.compile(rf"\{{(?P<role>numref|eq|cite:[pt])\}}`(?P<of>[^`]*)`|{VERBATIM.pattern}", re.S)
-NOTE = """> From the book *{title}*, with the outputs of the day it was made.
+NOTE = """> From the book *{title}*, with the outputs that its pages show.
 > It runs where the package `kxbook` is installed with all that its chapters use: `pip install "kxbook[nb]"`.
 > Chapters about the book itself also read its other files, and run in its folder `nbs` only."""
 
@@ -134,7 +134,8 @@ class Plain:
                 self.add(f"{heading[1]} {next(self.sections, '')} {heading[2]}")
             elif not re.fullmatch(r"\([\w-]+\)=", line):
                 self.add(line)
-        return re.sub(r"\n{3,}", "\n\n", "\n".join(self.out)).strip("\n")
+        text = re.sub(r"^>\n(>\n)+", ">\n", "\n".join(self.out), flags=re.M)
+        return re.sub(r"\n{3,}", "\n\n", text).strip("\n")
 
 
 def takeaway(nb, title, names, works, sections):

@@ -4,9 +4,12 @@ Skipped, with the reason, where there is no Chromium or no built book; `KXBOOK_B
 """
 
 import os
+import re
 from pathlib import Path
 from urllib.parse import quote
 
+import build
+import nbformat
 import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -41,6 +44,7 @@ def obstacle():
 
 
 OBSTACLE = obstacle()
+KERNEL = "nbs/130_kernel.ipynb"
 REQUIRED = os.environ.get("KXBOOK_BROWSER") == "required"
 pytestmark = pytest.mark.skipif(bool(OBSTACLE) and not REQUIRED, reason=OBSTACLE or "-")
 SOME = (
@@ -169,6 +173,7 @@ def test_links_in_a_preview_work_from_any_page(browser):
 
 def test_api_and_chapter_lead_to_each_other(browser):
     visit(browser, "nbs/130_kernel.html")
+    browser.find_element(By.CSS_SELECTOR, "button.all-exported").click()
     browser.find_element(
         By.CSS_SELECTOR, "p.exported a[href$='api/kernel.html#kxbook.kernel.gaussian']"
     ).click()
@@ -176,6 +181,12 @@ def test_api_and_chapter_lead_to_each_other(browser):
     assert "width: larger means more local" in entry.text
     entry.find_element(By.LINK_TEXT, "Where it is derived").click()
     assert "nbs/130_kernel.html#exported-kernel-gaussian" in browser.current_url
+    anchor = browser.find_element(By.ID, "exported-kernel-gaussian")
+    WebDriverWait(browser, 10).until(lambda b: anchor.is_displayed())  # its fold is open, alone
+    assert (
+        sum(folds(browser)) == 1
+        and 0 <= anchor.rect["y"] - browser.execute_script("return scrollY") < 900
+    )
 
 
 def test_blueprint(browser):
@@ -194,12 +205,59 @@ def test_notebook_can_be_downloaded(browser):
     links = browser.execute_script(
         "return [...document.querySelectorAll('a[href$=\".ipynb\"]')].map(e => e.href)"
     )
-    assert (
-        links
-        and (BOOK / "_sources/nbs/130_kernel.ipynb").read_bytes()
-        == (ROOT / "nbs/130_kernel.ipynb").read_bytes()
-    )
-    assert all(url == f"{BOOK.as_uri()}/_sources/nbs/130_kernel.ipynb" for url in links)
+    assert links and all(url == f"{BOOK.as_uri()}/_sources/{KERNEL}" for url in links)
+    nb = nbformat.read(BOOK / "_sources" / KERNEL, 4)
+    text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
+    numbers = [e.text for e in browser.find_elements(By.CLASS_NAME, "statement-number")]
+    assert len(numbers) > 10 and all(f"> **{number}**" in text for number in numbers)
+    assert ":::" not in text and "@lem" not in text and "{#" not in text
+    outputs = [cell.outputs for cell in nb.cells if cell.cell_type == "code"]
+    shown = browser.find_elements(By.CSS_SELECTOR, "div.cell_output")
+    assert sum(map(bool, outputs)) == len(shown) > 10
+
+
+@pytest.mark.slow
+def test_a_downloaded_notebook_runs_elsewhere(tmp_path):
+    assert not OBSTACLE, OBSTACLE
+    build.execute(nbformat.read(BOOK / "_sources" / KERNEL, 4), KERNEL, tmp_path)
+
+
+def folds(browser):
+    "Which of the exported cells are open."
+    return [
+        fold.get_attribute("open") is not None
+        for fold in browser.find_elements(By.CSS_SELECTOR, ".tag_exported details.code-fold")
+    ]
+
+
+def test_exported_cells_are_folded_and_open_at_once(browser):
+    visit(browser, "nbs/130_kernel.html")
+    assert len(folds(browser)) > 5 and not any(folds(browser))
+    line = browser.find_element(By.CSS_SELECTOR, ".tag_exported summary")
+    assert re.fullmatch(r"kernel · .+ · \d+ lines?", line.text) and line.rect["height"] < 40
+    browser.execute_script("arguments[0].focus()", line)
+    ActionChains(browser).send_keys(Keys.ENTER).perform()  # by the keyboard
+    assert folds(browser)[0] and not any(folds(browser)[1:])
+    button = browser.find_element(By.CSS_SELECTOR, "button.all-exported")
+    assert button.text.startswith("Open all exported code")
+    browser.execute_script("arguments[0].focus()", button)
+    ActionChains(browser).send_keys(Keys.ENTER).perform()
+    assert all(folds(browser)) and button.text.startswith("Fold all")
+    assert button.get_attribute("aria-expanded") == "true"
+    button.click()
+    assert not any(folds(browser))
+
+
+def test_print_shows_no_exported_code(browser):
+    visit(browser, "nbs/130_kernel.html")
+    browser.find_element(By.CSS_SELECTOR, "button.all-exported").click()
+    heights = "return [...document.querySelectorAll(arguments[0])].map(e => e.offsetHeight)"
+    code, lesson = ".tag_exported pre", ".cell:not(.tag_exported) .cell_input pre"
+    assert all(browser.execute_script(heights, code))
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert not any(browser.execute_script(heights, code))
+    assert all(browser.execute_script(heights, lesson))
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
 @each_page

@@ -14,8 +14,11 @@ import nbformat
 import pytest
 import quarto
 import yaml
+from bs4 import BeautifulSoup
 from nbdev.cli import nbdev_filter
 from quarto import BookError, Names, markdown
+
+import kxbook.claim
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "nbs").glob("[0-9]*.ipynb"))
@@ -254,12 +257,6 @@ def environment():
 def test_a_book_is_built_and_a_bad_one_does_not_replace_it(book, tmp_path):
     text = (book().parent / "nbs" / "1_one.html").read_text()
     assert "out out" in text and 'id="lem-a"' in text and "Lemma 1.1" in text and "Knuth" in text
-    assert (
-        json.loads((tmp_path / "site" / "_sources" / "nbs" / "1_one.ipynb").read_text())["cells"][
-            0
-        ]["source"][0]
-        == "# One {#sec-one}\n"
-    )
     before = {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()}
     bad = {
         ("markdown", "::: {.odd}\nx\n:::"): "unknown div",
@@ -280,6 +277,82 @@ def test_a_book_is_built_and_a_bad_one_does_not_replace_it(book, tmp_path):
     with pytest.raises(BookError, match="_quarto.yml: the chapter nbs/2_two.ipynb does not exist"):
         book(chapters=("index.md", "nbs/2_two.ipynb"))
     assert {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()} == before
+
+
+MORE = [
+    (
+        "markdown",
+        "## Two {#sec-two}\n\n$$\nx\n$$ {#eq-x}\n\n| a |\n|---|\n| b |\n\n: Letters {#tbl-a}\n\n"
+        "```\n::: {#lem-shown}\n@lem-a\n```",
+    ),
+    (
+        "markdown",
+        "::: {#exr-a}\n## Try it\nBy @lem-a show\n\n$$\na\nb\n$$\n\n- one\n:::\n\n"
+        '::: {.callout-tip collapse="true"}\n## Solution\nUse @exr-a and @eq-x of @sec-one.\n:::\n\n'
+        "::: {.callout-note}\nWell.\n:::",
+    ),
+    ("code", '#| code-fold: true\n#| code-summary: "Solution: a program"\nprint(2)'),
+    (
+        "code",
+        '#| label: fig-w\n#| fig-cap: "Moves, see @tbl-a"\n#| fig-alt: "A button"\n'
+        "from IPython.display import HTML\nHTML('<button>go</button>')",
+    ),
+    (
+        "markdown",
+        "See @exr-a, @fig-w, @sec-two, @sec-one, @tbl-a, @eq-x; as @knuth says, `@lem-a`.",
+    ),
+    ("code", "#| hide\nhidden = print('not seen')"),
+    ("code", "#| hide\n#| default_exp claim"),
+    ("code", "#| export\n" + "\n".join(f"{name} = 1" for name in kxbook.claim.__all__)),
+]
+
+
+@pytest.mark.slow
+def test_exercises_solutions_and_widgets_are_shown(book):
+    page = BeautifulSoup((book(*MORE).parent / "nbs" / "1_one.html").read_text(), "html.parser")
+    assert page.find(id="exr-a").find(class_="statement-number").text == "Exercise 1.1"
+    words = [a.text for a in page.select("article a.reference.internal") if "#" in a["href"]]
+    for word in ("Exercise 1.1", "Fig. 1.1", "Figure 1.1", "Section 1.1", "Table 1.1", "(1.1)"):
+        assert (word in words) == (word != "Fig. 1.1")
+    boxes = page.select("details.admonition")
+    assert [box.summary.text for box in boxes] == ["Solution"] and not boxes[0].has_attr("open")
+    assert [box.find("p", class_="admonition-title").text for box in page.select("div.admonition")]
+    folds = page.select("details.code-fold")
+    assert folds[0].summary.text == "Solution: a program" and len(folds) == 2
+    assert folds[1].summary.text.startswith("claim · KINDS, PREFIXES, claim,")
+    assert folds[0].find_next(class_="output").text.strip() == "2"
+    assert page.find("figure", id="fig-w").button.text == "go"
+    assert "not seen" not in page.text and page.select(".tag_exported p.exported a")
+
+
+@pytest.mark.slow
+def test_the_notebook_to_take_away_is_readable(book, tmp_path):
+    book(*MORE)
+    nb = nbformat.read(tmp_path / "site" / "_sources" / "nbs" / "1_one.ipynb", 4)
+    nbformat.validate(nb)
+    texts = [cell.source for cell in nb.cells if cell.cell_type == "markdown"]
+    text = "\n\n".join(texts)
+    for part in (
+        "# 1 One\n\n> **Lemma 1.1** · First\n>\n> So it is.\n\n*Proof.*\nClear.\n∎",
+        "See Lemma 1.1 and (Knuth, 1984).",
+        "## 1.1 Two\n\n$$\nx\n\\tag{1.1}\n$$",
+        "| b |\n\n**Table 1.1.** Letters",
+        "```\n::: {#lem-shown}\n@lem-a\n```",
+        "> **Exercise 1.1** · Try it\n>\n> By Lemma 1.1 show\n>\n> $$a b$$\n>\n> - one",
+        "<details><summary>Solution</summary>\n\nUse Exercise 1.1 and (1.1) of Chapter 1.\n\n</details>",
+        "> **Note**\n>\n> Well.",
+        "**Figure 1.1.** Moves, see Table 1.1",
+        "See Exercise 1.1, Figure 1.1, Section 1.1, Chapter 1, Table 1.1, (1.1); as Knuth (1984) says, `@lem-a`.",
+    ):
+        assert part in text, text
+    code = [cell for cell in nb.cells if cell.cell_type == "code"]
+    assert code[0].outputs[0].text == "out out \n" and not any("#|" in c.source for c in code)
+    hidden = [c.metadata for c in code if c.source.startswith("hidden")]
+    assert hidden == [{"jupyter": {"source_hidden": True}}]
+    again = (tmp_path / "site" / "_sources" / "nbs" / "1_one.ipynb").read_text()
+    book(*MORE)
+    assert (tmp_path / "site" / "_sources" / "nbs" / "1_one.ipynb").read_text() == again
+    build.execute(nb, "nbs/1_one.ipynb", tmp_path)  # it runs elsewhere
 
 
 @pytest.mark.slow
