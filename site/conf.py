@@ -64,8 +64,8 @@ html_theme_options = {
 }
 html_context = {"default_mode": "auto"}
 html_static_path = [str(SITE / "static"), MATHJAX]
-html_css_files = ["book.css", "statements.css", "figures.css", "blueprint.css", "print.css"]
-html_js_files = [(name, {"defer": "defer"}) for name in ("book.js", "blueprint.js")]
+html_css_files = ["book.css", "statements.css", "figures.css", "print.css"]
+html_js_files = [("book.js", {"defer": "defer"})]
 html_domain_indices = False  # the list of modules is in the sidebar
 html_show_search_summary = False  # would fetch pages, which file:// forbids
 html_copy_source = True
