@@ -2,10 +2,13 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import build
 import pytest
+import show_badges
 from claims import changed, claims_in, code_cells, in_a_child, place_of
 
 from kxbook.claim import BADGES, KINDS, audit, claim, read_cells, read_ledger
@@ -137,3 +140,29 @@ def test_proofs_that_say_they_are_sketches_are_named_so():
             ):
                 admits = re.search(r"\b(sketch|we omit|omitted|left to the reader)\b", body, re.I)
                 assert not admits or "sketch" in attrs, f"{path.name}: {admits[0]}"
+
+
+def test_quarto_shows_badges():
+    "The filter adds a line to each statement that has badges, and changes nothing else."
+    ledger, lines = read_ledger(NBS), 0
+    for path in sorted(NBS.glob("[0-9]*.ipynb")):
+        before = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        after = json.loads(json.dumps(before))
+        show_badges.show_badges(after)
+        for old, new in zip(before, after, strict=True):
+            old, new = "".join(old["source"]).split("\n"), "".join(new["source"]).split("\n")
+            added = [row for row in new if row.startswith("[") and "]{.badge-" in row]
+            lines += len(added)
+            assert [row for row in new if row and row not in added] == [row for row in old if row]
+    assert lines == sum(bool(s.badges) for s in ledger.statements.values())
+    text = '```\n::: {#lem-b}\n:::\n```\n::: {#lem-a}\n## T\nSo.\n:::\n::: {.proof name="sketch"}\nx\n:::'
+    cells = [{"cell_type": "markdown", "source": [text]}]
+    done = subprocess.run(
+        [sys.executable, show_badges.__file__],
+        input=json.dumps({"cells": cells}).encode(),
+        capture_output=True,
+        check=True,
+    )
+    (cell,) = json.loads(done.stdout)["cells"]
+    badge = '\n[sketch]{.badge-sketch title="the proof that follows leaves out steps"}'
+    assert "".join(cell["source"]) == text.replace("So.\n", f"So.\n{badge}\n")
