@@ -142,7 +142,8 @@
   for (const type of ["mouseover", "focusin"]) svg.addEventListener(type, (event) => nodeAt(event) && light(nodeAt(event).id));
   for (const type of ["mouseleave", "focusout"]) svg.addEventListener(type, () => light(selected?.id));
 
-  form.addEventListener("input", clear);
+  form.elements.chapter.addEventListener("change", clear);
+  form.elements.query.addEventListener("input", clear);
   form.addEventListener("reset", () => setTimeout(clear));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
