@@ -133,11 +133,10 @@ def fingerprint(nb, name, root):
         ]
     if any("read_ledger" in c["source"] for _, c in cells):  # these read the other notebooks
         paths += (root / "nbs").glob("[0-9]*.ipynb")
-    counted = [root / "benchmarks" / "results.json", root / "tools" / "trust.json"]
+    named = [root / "benchmarks" / "results.json", root / "tools" / "trust.json"]
+    named += (SITE / "static").glob("blueprint.*")
     paths += [
-        path
-        for path in counted
-        if path.exists() and any(path.name in c["source"] for _, c in cells)
+        path for path in named if path.exists() and any(path.name in c["source"] for _, c in cells)
     ]
     if any(
         "fingerprints()" in c["source"] for _, c in cells
@@ -280,7 +279,7 @@ def stage(root, work):
     "Translate and run everything into `work/src`, a plain MyST project; returns what _quarto.yml says."
     config, parts = contents(root)
     paths = [path for _, paths in parts for path in paths]
-    kinds = {s.id: s.kind for s in read_ledger(root / "nbs").statements.values()}
+    kinds = {s.id: " ".join(s.badges) for s in read_ledger(root / "nbs").statements.values()}
     texts = {path: (root / path).read_text(encoding="utf-8") for path in paths}
     notebooks = {
         path: nbformat.reads(text, 4) for path, text in texts.items() if path.endswith(".ipynb")

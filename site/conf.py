@@ -69,11 +69,10 @@ html_css_files = [
     "book.css",
     "statements.css",
     "figures.css",
-    "blueprint.css",
     "exported.css",
     "print.css",
 ]
-html_js_files = [(name, {"defer": "defer"}) for name in ("book.js", "blueprint.js", "exported.js")]
+html_js_files = [(name, {"defer": "defer"}) for name in ("book.js", "exported.js")]
 html_domain_indices = False  # the list of modules is in the sidebar
 html_show_search_summary = False  # would fetch pages, which file:// forbids
 html_copy_source = True

@@ -7,6 +7,7 @@ objects of a domain, so that search finds them by name.
 import json
 import re
 from functools import cache
+from html import escape
 from posixpath import dirname, join, normpath
 
 from bs4 import BeautifulSoup
@@ -15,7 +16,7 @@ from quarto import STATEMENTS
 from sphinx.domains import Domain, ObjType
 from sphinx.util.docutils import SphinxDirective
 
-from kxbook.claim import KINDS as KINDS_OF_EVIDENCE
+from kxbook.claim import BADGES
 
 # One node class per kind of statement: Sphinx counts each class by itself.
 KINDS = {
@@ -27,6 +28,10 @@ globals().update({c.__name__: c for c in KINDS.values()})
 
 class statement_number(nodes.Inline, nodes.TextElement):
     "Where the number of the enclosing statement goes."
+
+
+class badges(nodes.Inline, nodes.TextElement):
+    "What the ledger knows of the enclosing statement: a link to what badges mean."
 
 
 class Statement(SphinxDirective):
@@ -47,15 +52,7 @@ class Statement(SphinxDirective):
             name.extend(self.parse_inline(title)[0])
             head += [nodes.Text(" "), name]
         if evidence := self.options.get("evidence"):
-            head += [
-                nodes.Text(" "),
-                nodes.inline(
-                    evidence,
-                    evidence,
-                    classes=["evidence", evidence],
-                    title=KINDS_OF_EVIDENCE[evidence],
-                ),
-            ]
+            head += [nodes.Text(" "), badges(badges=evidence.split())]
         node["title"] = title or STATEMENTS[prefix]
         node += head
         node.extend(self.parse_content_to_nodes())
@@ -123,6 +120,19 @@ def visit_number(self, node):
     raise nodes.SkipNode
 
 
+def visit_badges(self, node):
+    "A link to the legend, which also stands in its title; a book without the legend has no link."
+    shown = [(name, *BADGES[name]) for name in node["badges"]]
+    spans = " ".join(f'<span class="badge-{name}">{text}</span>' for name, text, _ in shown)
+    title = escape("; ".join(f"{text}: {legend}" for _, text, legend in shown))
+    std = self.builder.env.domains.standard_domain
+    page, anchor = std.anonlabels.get("sec-claim-badges", ("", ""))
+    href = page and f"{self.builder.get_relative_uri(self.docnames[-1], page)}#{anchor}"
+    tag, link = ("a", f' href="{href}"') if page else ("span", "")
+    self.body.append(f'<{tag} class="evidence"{link} title="{title}">{spans}</{tag}>')
+    raise nodes.SkipNode
+
+
 def write_previews(app, exception):
     "All statements as a script, for the previews that appear over references; a script, so that it loads from file:// too."
     if exception or app.builder.format != "html":
@@ -185,6 +195,7 @@ def setup(app):
     app.add_directive("statement", Statement)
     app.add_directive("proof", Proof)
     app.add_node(statement_number, html=(visit_number, None))
+    app.add_node(badges, html=(visit_badges, None))
     for prefix, node in KINDS.items():
         app.add_enumerable_node(
             node, prefix, lambda node: node["title"], html=(visit_statement, depart_statement)

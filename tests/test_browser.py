@@ -5,6 +5,7 @@ Skipped, with the reason, where there is no Chromium or no built book; `KXBOOK_B
 
 import os
 import re
+from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,7 +15,9 @@ import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+from kxbook.claim import ERRATUM, read_ledger
 
 ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "_book"
@@ -189,15 +192,226 @@ def test_api_and_chapter_lead_to_each_other(browser):
     )
 
 
-def test_blueprint(browser):
-    visit(browser, "nbs/740_blueprint.html")
-    node = browser.find_element(By.CSS_SELECTOR, ".blueprint a[data-id='prp-combine']")
-    ActionChains(browser).scroll_to_element(node).move_to_element(node).perform()
-    assert browser.find_elements(By.CSS_SELECTOR, ".blueprint path.lit[data-to='prp-combine']")
-    node.click()
+def badges(browser, id):
+    "Badges of a statement, and what their link says."
+    link = browser.find_element(By.ID, id).find_elements(By.CSS_SELECTOR, "a.evidence")
+    texts = [e.text for a in link for e in a.find_elements(By.TAG_NAME, "span")]
+    return texts, link and link[0].get_attribute("title")
+
+
+def test_badges_say_what_is_proved_and_what_is_checked(browser):
+    visit(browser, "nbs/110_claim.html")
+    texts, title = badges(browser, "lem-mean")
+    assert texts == ["proved", "sampled check"]
+    assert "a complete proof follows" in title and "evidence, not proof" in title
+    assert badges(browser, "exm-median")[0] == ["exact check"]
+    visit(browser, "nbs/280_oblivious.html")
+    assert badges(browser, "thm-cited-oblivious")[0] == ["cited"]
+    visit(browser, "nbs/160_obstacles.html")
+    assert badges(browser, "def-interpretable-map")[0] == []
+    assert badges(browser, "rem-erratum-cuts")[0] == ["paper refuted"]
+    assert badges(browser, "thm-gaussian-no-map")[0][0] == "proved"
+    browser.find_element(By.CSS_SELECTOR, "#rem-erratum-cuts a.evidence").send_keys(Keys.ENTER)
     WebDriverWait(browser, 10).until(
-        lambda b: b.current_url.endswith("nbs/130_kernel.html#prp-combine")
+        lambda b: b.current_url.endswith("nbs/110_claim.html#sec-claim-badges")
     )
+    assert browser.find_element(By.ID, "sec-claim-badges").is_displayed()
+
+
+def test_legend_of_badges_appears_when_they_are_focused(browser):
+    visit(browser, "nbs/110_claim.html")
+    legend = (
+        "return getComputedStyle(document.querySelector('#lem-mean a.evidence'), '::after').content"
+    )
+    assert browser.execute_script(legend) == "none"
+    browser.find_element(By.CSS_SELECTOR, "#lem-mean .statement-number").send_keys(Keys.TAB)
+    assert "a complete proof follows" in browser.execute_script(legend)
+
+
+def test_outcomes_of_claims(browser):
+    "A tick for what holds; a refuted sentence of the paper has none, and another colour."
+    visit(browser, "nbs/160_obstacles.html")
+    lines = browser.execute_script(
+        "return ['checked', 'refuted'].map(c => [...document.querySelectorAll(`pre .${c}`)].map(e => [e.textContent.trim(), getComputedStyle(e).color]))"
+    )
+    (checked, green), (refuted, red) = ([*zip(*found)] for found in lines)
+    assert all(text.startswith("✓ ") and "refuted" not in text for text in checked)
+    assert "✗ rem-erratum-cuts: the paper's sentence is refuted by a witness" in refuted
+    assert len(set(green)) == len(set(red)) == 1 and set(green) != set(red)
+
+
+class Blueprint:
+    "The page of the blueprint, as a reader uses it."
+
+    def __init__(self, browser, address="", width=1280):
+        self.browser = browser
+        browser.get("about:blank")  # a page that differs by its anchor alone would stay
+        self.errors, _ = visit(browser, f"nbs/740_blueprint.html{address}", width=width)
+
+    def find(self, selector):
+        return self.browser.find_elements(By.CSS_SELECTOR, f".blueprint {selector}")
+
+    def shown(self):
+        "Ids of the boxes that are seen."
+        return self.browser.execute_script(
+            "return [...document.querySelectorAll('.blueprint .canvas a')].filter(e => e.getClientRects().length).map(e => e.getAttribute('href').split('#')[1])"
+        )
+
+    def box(self, id):
+        return self.find(f".canvas a[href$='#{id}']")[0]
+
+    def choose(self, chapter):
+        Select(self.find("select")[0]).select_by_value(chapter)
+
+    def search(self, text):
+        field = self.find("input")[0]
+        field.clear()
+        field.send_keys(text)
+
+    def status(self):
+        return self.find("[role=status]")[0].text
+
+
+LEDGER = read_ledger(ROOT / "nbs")
+
+
+def below(id):
+    "All that a statement rests on, by the ledger."
+    needs = LEDGER.statements[id].needs
+    return needs.union(*map(below, needs))
+
+
+def test_blueprint_filters_by_chapter(browser):
+    page = Blueprint(browser)
+    assert set(page.shown()) == set(LEDGER.statements)
+    page.choose("130_kernel")
+    expected = {s.id for s in LEDGER.statements.values() if s.chapter == "130_kernel.ipynb"}
+    assert set(page.shown()) == expected and page.status().startswith(f"{len(expected)} of ")
+    assert [e.text for e in page.find(".chapters g:not([hidden])")] == ["3 · Kernels"]
+    page.find("button[type=reset]")[0].click()
+    WebDriverWait(browser, 5).until(lambda b: len(page.shown()) == len(LEDGER.statements))
+    assert not page.errors
+
+
+def test_blueprint_searches_names_and_numbers(browser):
+    page = Blueprint(browser)
+    page.search("best centre")
+    assert set(page.shown()) == {"lem-mean", "exm-median"}
+    page.search("no such name")
+    assert page.shown() == [] and "Show all" in page.status()
+    page.search(f"{LEDGER.numbers()['lem-pairs']} spread" + Keys.ENTER)  # the only one: selected
+    WebDriverWait(browser, 5).until(lambda b: b.current_url.endswith("#lem-pairs"))
+    assert set(page.shown()) == {"lem-pairs", "lem-mean"}
+
+
+def test_blueprint_shows_all_that_a_theorem_rests_on(browser):
+    page = Blueprint(browser)
+    page.box("prp-combine").send_keys(Keys.ENTER)  # by keyboard
+    expected = below("prp-combine")
+    WebDriverWait(browser, 5).until(lambda b: set(page.shown()) == expected | {"prp-combine"})
+    links = [e.get_attribute("href").split("#")[1] for e in page.find(".path li a")]
+    assert set(links) == expected and len(links) == len(expected)
+    assert page.find(".arrows path.lit[data-to='prp-combine']")
+    assert f"rests on: {len(expected)} of" in page.status()
+    browser.back()
+    WebDriverWait(browser, 5).until(lambda b: len(page.shown()) == len(LEDGER.statements))
+    assert not page.find(".path *")
+    page = Blueprint(browser, "#thm-price-taylor")  # a link to the path of a theorem
+    assert set(page.shown()) == below("thm-price-taylor") | {"thm-price-taylor"}
+    page.find(".path a.go")[0].click()
+    WebDriverWait(browser, 10).until(
+        lambda b: b.current_url.endswith("nbs/320_theorems.html#thm-price-taylor")
+    )
+
+
+def test_blueprint_zooms_and_fits_a_phone(browser):
+    page = Blueprint(browser, width=390)
+    canvas, svg = page.find(".canvas")[0], page.find(".canvas svg")[0]
+    wide = svg.rect["width"]
+    assert 0 < len(page.shown()) < 50 and wide <= canvas.rect["width"]  # one chapter, whole
+    page.find("[name=in]")[0].click()
+    assert svg.rect["width"] == pytest.approx(1.25 * wide, rel=0.01)
+    canvas.send_keys("-")
+    canvas.send_keys("-")
+    assert (
+        svg.rect["width"] == pytest.approx(0.8 * wide, rel=0.01)
+        and page.find("[name=whole]")[0].text == "80%"
+    )
+    canvas.send_keys("0")
+    browser.execute_script(
+        "arguments[0].dispatchEvent(new WheelEvent('wheel', {ctrlKey: true, deltaY: -300, cancelable: true}))",
+        canvas,
+    )
+    assert svg.rect["width"] == pytest.approx(2.718 * wide, rel=0.01)
+    canvas.send_keys("0")
+    pinch(browser, canvas)
+    assert svg.rect["width"] == pytest.approx(2 * wide, rel=0.05)
+    assert browser.overflow() <= 0 and not page.errors
+
+
+def pinch(browser, element):
+    "Two fingers on an element move apart, to twice their distance."
+    middle = browser.execute_script(
+        "arguments[0].scrollIntoView({block: 'center'}); const r = arguments[0].getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2]",
+        element,
+    )
+
+    def touch(type, *gaps):
+        points = [
+            {"x": middle[0] + s * gap, "y": middle[1], "id": i}
+            for gap in gaps
+            for i, s in enumerate((-1, 1))
+        ]
+        browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": type, "touchPoints": points})
+
+    touch("touchStart", 30)
+    for gap in range(30, 61, 3):
+        touch("touchMove", gap)
+    touch("touchEnd")
+
+
+def test_blueprint_without_scripts_and_on_paper(browser):
+    "The whole graph as a picture whose boxes are links, and no control that does nothing."
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.look(f"{BOOK.as_uri()}/nbs/740_blueprint.html")
+        boxes = browser.find_elements(By.CSS_SELECTOR, ".blueprint .canvas a")
+        assert len(boxes) == len(LEDGER.statements) and all(e.is_displayed() for e in boxes[::40])
+        assert not browser.find_element(By.CSS_SELECTOR, ".blueprint form").is_displayed()
+        boxes[0].click()
+        WebDriverWait(browser, 10).until(lambda b: "740_blueprint" not in b.current_url)
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_numbers_in_the_blueprint_are_those_of_the_pages():
+    pages = {
+        chapter: (BOOK / "nbs" / chapter).with_suffix(".html").read_text(encoding="utf-8")
+        for chapter in LEDGER.chapters
+    }
+    for id, number in LEDGER.numbers().items():
+        assert f'href="#{id}">{number}</a>' in pages[LEDGER.statements[id].chapter], id
+    for i, (chapter, title) in enumerate(LEDGER.chapters.items(), 1):
+        assert (
+            f'<h1><span class="section-number">{i}. </span>{escape(title, quote=False)}<'
+            in pages[chapter]
+        )
+
+
+def test_errata_have_numbers_and_anchors(browser):
+    visit(browser, "nbs/750_errata.html")
+    rows = browser.execute_script(
+        "return [...document.querySelectorAll('tbody tr')].filter(r => r.cells[0].querySelector('a[href^="  # e"]')).map(r => [...r.cells].map(c => [c.textContent.trim(), c.querySelector('a')?.href]))"
+    )
+    errata = [id for id in LEDGER.statements if id.startswith(ERRATUM)]
+    assert [row[0][0] for row in rows] == [f"E{i}" for i in range(1, len(errata) + 1)]
+    assert {row[4][1].split("#")[1] for row in rows} == set(errata)
+    for row in rows:
+        assert all(text for text, _ in row) and row[2][0] in ("error", "wording", "sharpening")
+        anchor = row[0][1].split("#")[1]
+        assert browser.find_element(By.ID, anchor).text.startswith(row[0][0] + ".")
+    (signs,) = [row for row in rows if row[4][1].endswith("#rem-erratum-signs")]
+    assert signs[1][1].endswith("nbs/320_theorems.html#thm-price-taylor")  # Theorem 4 of the paper
 
 
 def test_notebook_can_be_downloaded(browser):

@@ -53,7 +53,16 @@
   }
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
 
+  // Outcomes of claims: a line with a tick holds, one with a cross is about a refuted sentence.
+  const outcome = /^([✓✗]) [a-z]+-/;
   for (const pre of document.querySelectorAll("div.cell_output pre")) {
-    if (pre.textContent.startsWith("✓ ")) pre.classList.add("checked");
+    const lines = pre.textContent.split(/(?<=\n)/);
+    if (!lines.some((line) => outcome.test(line))) continue;
+    pre.replaceChildren(...lines.map((text) => {
+      const line = document.createElement("span");
+      line.textContent = text;
+      if (outcome.test(text)) line.className = text.startsWith("✓") ? "checked" : "refuted";
+      return line;
+    }));
   }
 })();
