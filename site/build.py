@@ -22,6 +22,7 @@ from pathlib import Path
 
 sys.modules["rfc3987_syntax"] = None  # jsonschema goes without: its grammars take seconds to load
 
+import assets  # noqa: E402
 import nbformat  # noqa: E402
 import reference  # noqa: E402
 import yaml  # noqa: E402
@@ -52,6 +53,7 @@ RENDERERS = (
     "sphinx-book-theme",
     "pydata-sphinx-theme",
     "sphinxcontrib-bibtex",
+    *assets.PACKAGES,
 )
 
 
@@ -382,7 +384,9 @@ def publish(work, target):
     shutil.copytree(
         work / "html",
         new,
-        ignore=shutil.ignore_patterns(".buildinfo*", "jupyter_execute", "reports"),
+        ignore=shutil.ignore_patterns(
+            ".buildinfo*", "jupyter_execute", "reports", "*.map", "fontawesome.js"
+        ),
     )
     text = "".join(p.read_text(encoding="utf-8") for p in new.rglob("*.html"))
     for picture in new.glob("_images/*"):  # figures of earlier builds

@@ -3,18 +3,16 @@
 import json
 import os
 import sys
-from importlib.metadata import files
 from pathlib import Path
 
 sys.modules["rfc3987_syntax"] = None  # jsonschema goes without: its grammars take seconds to load
 SITE = Path(__file__).parent
 sys.path.insert(0, str(SITE))
+from assets import file_of  # noqa: E402
 from quarto import STATEMENTS  # noqa: E402
 
 BOOK = json.loads(os.environ["BOOK"])
-MATHJAX = str(
-    next(f.locate() for f in files("sphinx-mathjax-offline") if f.name == "tex-svg-full.js")
-)  # the one file of it that we need
+KATEX = [str(file_of("md-viewer-py", f"katex.min.{kind}")) for kind in ("js", "css")]
 
 project, author = BOOK["title"], BOOK["author"]
 copyright = author
@@ -23,6 +21,7 @@ language = "en"
 
 extensions = [
     "myst_nb",
+    "assets",
     "statements",
     "exported",
     "takeaway",
@@ -64,8 +63,10 @@ html_theme_options = {
     "footer_end": [],
 }
 html_context = {"default_mode": "auto"}
-html_static_path = [str(SITE / "static"), MATHJAX]
+templates_path = [str(SITE / "templates")]
+html_static_path = [str(SITE / "static"), *KATEX]
 html_css_files = [
+    "katex.min.css",
     "book.css",
     "statements.css",
     "figures.css",
@@ -79,10 +80,7 @@ html_copy_source = True
 html_show_copyright = False
 html_show_sphinx = False
 html_last_updated_fmt = None
-mathjax_path = "tex-svg-full.js"
-mathjax3_config = {
-    "svg": {"fontCache": "global"},
-    "tex": {"tags": "none"},
-    "options": {"enableMenu": False},
-}
+# Sphinx's extension for MathJax writes the formulas into the pages; KaTeX, a tenth of its size, and book.js set them there
+mathjax_path = "katex.min.js"
+myst_update_mathjax = False
 copybutton_selector = "div.cell_input pre, div.highlight-sh pre, div.highlight-python pre"

@@ -158,11 +158,7 @@ def write_previews(app, exception):
 
 
 def finish_page(app, pagename, templatename, context, doctree):
-    "Load the previews, which are written last; and repair the bibliography, which docutils calls a list without items."
-    context["metatags"] = (
-        context.get("metatags", "")
-        + f'<script defer src="{context["pathto"]("_static/previews.js", 1)}"></script>\n'
-    )
+    "Repair the bibliography, which docutils calls a list without items."
     context["body"] = context.get("body", "").replace(
         '<div role="list" class="citation-list">', '<div class="citation-list">'
     )

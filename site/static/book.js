@@ -1,16 +1,98 @@
-// Previews of statements over references to them, and a mark on the outcome of claims. No request is made: the statements are in previews.js.
+// Formulas, what scrolls sideways, tables, previews of statements, and a mark on the outcome of claims. No request leaves the book.
 (() => {
-  const statements = window.bookStatements || {};
-  let box, shownFor, timer;
+  const article = document.querySelector(".bd-article") || document.body;
 
-  const target = (link) => {
-    const id = decodeURIComponent((link.getAttribute("href") || "").split("#")[1] || "");
-    return Object.hasOwn(statements, id) && !link.classList.contains("statement-number") ? id : null;
+  // Formulas: KaTeX sets what Sphinx has written as \(...\) or \[...\], after the number of an equation if it has one.
+  const typeset = (root) => {
+    for (const place of root.querySelectorAll(".math:not(:has(.katex, .katex-error))")) {
+      const source = place.lastChild;
+      const text = source.textContent.trim().replace(/^\\[([]|\\[)\]]$/g, "");
+      const formula = document.createElement("span");
+      katex.render(text, formula, { displayMode: place.localName === "div", throwOnError: false });
+      source.replaceWith(formula.firstChild);
+    }
   };
+  if (window.katex) typeset(document);
 
-  const show = (link) => {
-    const id = target(link);
-    if (!id) return;
+  // Copied text has the source of its formulas, not their letters twice.
+  document.addEventListener("copy", (event) => {
+    const selection = getSelection();
+    if (selection.isCollapsed || !event.clipboardData) return;
+    const range = selection.getRangeAt(0).cloneRange();
+    const whole = (node) => (node.closest ? node : node.parentElement).closest(".katex");
+    const [first, last] = [whole(range.startContainer), whole(range.endContainer)];
+    if (first) range.setStartBefore(first);
+    if (last) range.setEndAfter(last);
+    const copied = range.cloneContents();
+    if (!copied.querySelector(".katex")) return;
+    for (const formula of copied.querySelectorAll(".katex")) {
+      const mark = formula.closest(".katex-display") ? "$$" : "$";
+      formula.replaceWith(mark + formula.querySelector("annotation").textContent + mark);
+    }
+    for (const block of copied.querySelectorAll("p, li, pre, tr, h1, h2, h3, div.math")) block.append("\n\n");
+    event.clipboardData.setData("text/plain", copied.textContent.trim());
+    event.preventDefault();
+  });
+
+  // What is wider than its place scrolls: it fades out where there is more, and the keyboard reaches it.
+  const scrollers = { "div.math": "Wide formula", "span.math": "Wide formula", ".pst-scrollable-table-container": "Wide table", "div.cell_output": "Wide output" };
+  const cue = (box) => {
+    const hidden = box.scrollWidth - box.clientWidth;
+    const name = Object.keys(scrollers).find((kind) => box.matches(kind));
+    if (hidden > 1 && !box.classList.contains("scrolls")) {
+      box.classList.add("scrolls");
+      box.tabIndex = 0;
+      box.setAttribute("role", "group");
+      box.setAttribute("aria-label", `${scrollers[name]}, scrolls sideways`);
+      box.addEventListener("scroll", () => cue(box), { passive: true });
+    } else if (hidden <= 1 && box.classList.contains("scrolls")) {
+      box.classList.remove("scrolls");
+      for (const attribute of ["tabindex", "role", "aria-label"]) box.removeAttribute(attribute);
+    }
+    box.classList.toggle("more-left", hidden > 1 && box.scrollLeft > 1);
+    box.classList.toggle("more-right", hidden > 1 && box.scrollLeft < hidden - 1);
+  };
+  const boxes = new ResizeObserver((changes) => changes.forEach((change) => cue(change.target)));
+  const watch = (root) => root.querySelectorAll("div.math, .pst-scrollable-table-container, div.cell_output").forEach((box) => boxes.observe(box));
+  watch(article);
+
+  // A formula within a line breaks between its relations; one that has no such place and is wider than the line scrolls.
+  const inline = [...article.querySelectorAll("span.math")];
+  const fit = () => {
+    inline.forEach((formula) => formula.classList.remove("wide"));
+    const wide = inline.filter((formula) => {
+      const block = formula.closest("p, li, dd, dt, td, th, caption, figcaption, h1, h2, h3, h4, div");
+      return formula.getBoundingClientRect().right > block.getBoundingClientRect().right + 1;
+    });
+    wide.forEach((formula) => formula.classList.add("wide"));
+    inline.filter((formula) => formula.matches(".wide, .scrolls")).forEach(cue);
+  };
+  new ResizeObserver(fit).observe(article);
+  document.fonts.ready.then(fit);
+
+  // Tables: a column of numbers stands to the right, its head too.
+  const number = /^[−+±<>≤≥≈~-]?\s?\d[\d.,\s]*(e[−+-]?\d+)?\s?(%|×|[a-zµ]{1,3})?$/i;
+  for (const table of article.querySelectorAll("table")) {
+    const rows = [...table.rows].filter((row) => row.cells.length === table.rows[table.rows.length - 1].cells.length);
+    const body = rows.filter((row) => row.parentNode.localName !== "thead");
+    for (let column = 0; column < (body[0]?.cells.length ?? 0); column++) {
+      const texts = body.map((row) => row.cells[column].textContent.trim()).filter((text) => !/^(|[–—-]|nan|none)$/i.test(text));
+      if (texts.length && texts.every((text) => number.test(text))) rows.forEach((row) => row.cells[column].classList.add("number"));
+    }
+  }
+
+  // Previews of statements over references to them: the statements are in previews.js, which is loaded when the first is wanted.
+  const root = document.documentElement.dataset.content_root || "";
+  const load = (name) =>
+    new Promise((resolve, reject) => document.head.append(Object.assign(document.createElement("script"), { src: `${root}_static/${name}`, onload: resolve, onerror: reject })));
+  let box, shownFor, wanted, timer, ready;
+
+  const show = async (link) => {
+    wanted = link;
+    ready ||= Promise.all([window.bookStatements || load("previews.js"), window.katex || load("katex.min.js")]);
+    await ready;
+    const id = decodeURIComponent(link.getAttribute("href").split("#")[1]);
+    if (wanted !== link || !Object.hasOwn(window.bookStatements, id)) return;
     hide();
     if (!box) {
       box = document.createElement("div");
@@ -21,11 +103,12 @@
       box.addEventListener("mouseleave", hide);
       document.body.append(box);
     }
-    box.innerHTML = statements[id];
+    box.innerHTML = window.bookStatements[id];
     for (const inner of box.querySelectorAll("a")) {
       inner.tabIndex = -1;
-      inner.setAttribute("href", (document.documentElement.dataset.content_root || "") + inner.getAttribute("href"));
+      inner.setAttribute("href", root + inner.getAttribute("href"));
     }
+    typeset(box);
     box.hidden = false;
     const place = link.getBoundingClientRect();
     const width = box.offsetWidth;
@@ -33,10 +116,10 @@
     box.style.top = `${place.bottom + 6 + window.scrollY}px`;
     link.setAttribute("aria-describedby", box.id);
     shownFor = link;
-    if (window.MathJax && MathJax.typesetPromise) MathJax.typesetPromise([box]);
   };
 
   const hide = () => {
+    wanted = null;
     if (!box) return;
     box.hidden = true;
     if (shownFor) shownFor.removeAttribute("aria-describedby");
@@ -45,7 +128,7 @@
   const later = (action, ms) => { clearTimeout(timer); timer = setTimeout(action, ms); };
 
   for (const link of document.querySelectorAll(".bd-article a[href*='#'], .blueprint a[href*='#']")) {
-    if (!target(link)) continue;
+    if (!/#(thm|lem|prp|cor|def|exm|rem|alg)-/.test(link.getAttribute("href")) || link.classList.contains("statement-number")) continue;
     link.addEventListener("mouseenter", () => later(() => show(link), 150));
     link.addEventListener("mouseleave", () => later(hide, 250));
     link.addEventListener("focus", () => show(link));
