@@ -17,19 +17,34 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
 
 # %% auto #0
-__all__ = ['PALETTE', 'MARKERS', 'scatter', 'plot_partition', 'plot_tree', 'plot_certificate', 'plot_tradeoff', 'Stepper']
+__all__ = ['PALETTE', 'MARKERS', 'scatter', 'colours_like', 'plot_partition', 'plot_tree', 'plot_certificate', 'plot_tradeoff',
+           'Stepper']
 
 # %% ../nbs/470_plot.ipynb #d37e03cc
 PALETTE = "#0072B2 #D55E00 #009E73 #CC79A7 #56B4E9 #E69F00 #F0E442".split()  # one per cluster
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # one marker per cluster beside its colour
 
 # %% ../nbs/470_plot.ipynb #66eaa0cf
+_RASTER = 350  # from so many points on, a scatter plot is drawn as pixels: the file stays small
+
+
+def _look(cluster: int, colours: ArrayLike | None) -> tuple[str, str]:
+    "Colour and marker of a cluster; after seven they repeat, -1 is noise."
+    if cluster < 0:
+        return "#777777", "x"
+    place = int(cluster if colours is None else np.asarray(colours)[cluster]) % len(PALETTE)
+    return PALETTE[place], MARKERS[place]
+
+
 def scatter(
     X: ArrayLike,  # (n, d) points; two of the columns are drawn
     labels: ArrayLike | None = None,  # (n,) cluster of each point, 0, 1, ...; None: all alike
     *,
+    colours: ArrayLike
+    | None = None,  # (k,) place in the palette of each cluster; its number by default
     axes: tuple[int, int] = (0, 1),  # the two columns to draw
     feature_names: Sequence[str] | None = None,  # names of the columns, for the axis labels
     size: float = 14,  # marker size in points squared
@@ -47,10 +62,11 @@ def scatter(
             f"labels must be integers, one for each of the {len(X)} points. "
             f"Got {labels.dtype} of shape {labels.shape} instead."
         )
+    _check_colours(colours, labels)
     ax = plt.subplots(figsize=(4, 3.6), layout="constrained")[1] if ax is None else ax
     for c in np.unique(labels):
-        xy, i = X[labels == c][:, axes], int(c) % len(PALETTE)
-        colour, marker = (PALETTE[i], MARKERS[i]) if c >= 0 else ("#777777", "x")  # noise
+        xy = X[labels == c][:, axes]
+        colour, marker = _look(int(c), colours)
         line, edge = (0.3, "#333333") if c >= 0 else (1, None)
         ax.scatter(
             xy[:, 0],
@@ -61,10 +77,42 @@ def scatter(
             linewidths=line,
             edgecolors=edge,
             label=str(c),
+            rasterized=len(X) >= _RASTER,
         )
     if feature_names is not None:
         ax.set(xlabel=feature_names[axes[0]], ylabel=feature_names[axes[1]])
     return ax
+
+
+def _check_colours(colours: ArrayLike | None, labels: NDArray) -> None:
+    "A place in the palette for each cluster."
+    k = int(labels.max(initial=-1)) + 1
+    if colours is None:
+        return
+    places = np.asarray(colours)
+    if places.ndim != 1 or len(places) < k or places.dtype.kind not in "iu":
+        raise ValueError(
+            f"colours must be integers, one for each of the {k} clusters. "
+            f"Got {places.dtype} of shape {places.shape} instead."
+        )
+
+# %% ../nbs/470_plot.ipynb #2f7ad3c4
+def colours_like(
+    labels: ArrayLike,  # (n,) clusters 0, ..., k - 1 of the points; -1 is noise
+    classes: ArrayLike,  # (n,) classes 0, 1, ... whose colours they take
+) -> NDArray:
+    "(k,) place in the palette of each cluster: that of the class it shares most points with."
+    labels, classes = np.asarray(labels), np.asarray(classes)
+    if labels.shape != classes.shape or labels.ndim != 1:
+        raise ValueError(
+            "labels and classes must have one number for each point. "
+            f"Got shapes {labels.shape} and {classes.shape}."
+        )
+    k, m = (int(numbers.max(initial=-1)) + 1 for numbers in (labels, classes))
+    shared = np.zeros((k, max(k, m)), int)
+    known = (labels >= 0) & (classes >= 0)
+    np.add.at(shared, (labels[known], classes[known]), 1)
+    return linear_sum_assignment(shared, maximize=True)[1]
 
 # %% ../nbs/470_plot.ipynb #2d7623ab
 def plot_partition(
@@ -72,6 +120,8 @@ def plot_partition(
     labels: ArrayLike | None,  # (n,) labels that colour the points
     predict: Callable[[NDArray], ArrayLike],  # labels of points, or what has such a predict
     *,
+    colours: ArrayLike
+    | None = None,  # (k,) place in the palette of each label; its number by default
     feature_names: Sequence[str] | None = None,  # names of the columns, for the axis labels
     resolution: int = 300,  # grid points along each axis
     ax: Axes | None = None,  # where to draw; a new figure by default
@@ -82,17 +132,20 @@ def plot_partition(
         raise ValueError(
             f"X must have two columns to be drawn as a partition. Got shape {X.shape}."
         )
-    ax = scatter(X, labels, feature_names=feature_names, ax=ax)
     predict = getattr(predict, "predict", predict)
     low, high = X.min(0), X.max(0)
     margin = np.where(high > low, 0.05 * (high - low), 1.0)
     xs, ys = (np.linspace(*ends, resolution) for ends in zip(low - margin, high + margin))
     grid = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
-    regions = np.asarray(predict(grid), dtype=int).reshape(resolution, resolution) % len(PALETTE)
+    regions = np.asarray(predict(grid), dtype=int).reshape(resolution, resolution)
+    if colours is not None:
+        _check_colours(colours, regions)
+        regions = np.asarray(colours)[regions]
+    ax = scatter(X, labels, colours=colours, feature_names=feature_names, ax=ax)
     ax.pcolormesh(
         xs,
         ys,
-        regions,
+        regions % len(PALETTE),
         cmap=ListedColormap(PALETTE),
         vmin=-0.5,
         vmax=len(PALETTE) - 0.5,
@@ -152,9 +205,12 @@ def plot_tree(
     *,
     feature_names: Sequence[str] | None = None,  # names of the columns; x0, x1, ... by default
     counts: ArrayLike | None = None,  # number of points at each node, shown at the leaves
+    colours: ArrayLike
+    | None = None,  # (k,) place in the palette of each label; its number by default
     ax: Axes | None = None,  # where to draw; a new figure by default
 ) -> Axes:
     "Draw a tree of interval questions: inside to the left, leaves in their cluster's colour."
+    _check_colours(colours, np.asarray(tree.label))
     places = _places(tree)
     width, depth = (1 + max(place[i] for place in places.values()) for i in (0, 1))
     ax = plt.subplots(figsize=(1.9 * width, 1.05 * depth))[1] if ax is None else ax
@@ -164,7 +220,7 @@ def plot_tree(
             cx, cd = places[int(child)]
             ax.plot([x, cx], [-d, -cd], color="#777777", lw=1, zorder=1)
             _write(ax, (x + cx) / 2, -(d + cd) / 2, word, 8, "none", 0)
-        colour = PALETTE[int(tree.label[node]) % len(PALETTE)] if leaf else "#777777"
+        colour = _look(int(tree.label[node]), colours)[0] if leaf else "#777777"
         text = _box_text(tree, node, feature_names, counts)
         _write(ax, x, -d, text, 9, colour, 2.5 if leaf else 1)
     ax.set(xlim=(-0.6, width - 0.4), ylim=(0.5 - depth, 0.5))
@@ -201,10 +257,10 @@ def plot_certificate(
     marks = {"no clustering below": (certificate.lower_bound, "--"), "one cluster": (one, ":")}
     marks = {name: m for name, m in marks.items() if 0 < m[0] < np.inf}
     known = [v for v in [*values, *(m[0] for m in marks.values())] if v > 0]
-    low, high = min(known, default=1.0) / 2, max(known, default=1.0) * 4
+    low, high = min(known, default=1.0) / 2, max(known, default=1.0) * 1.5
     ax.barh(range(len(names)), np.maximum(values, low), left=0, color=PALETTE[0], height=0.6)
-    for i, value in enumerate(values):
-        ax.text(max(value, low), i, f" {value:.4g}", va="center", size=9)
+    for i, value in enumerate(values):  # a column of numbers, where no line crosses them
+        ax.text(1.02, i, f"{value:.4g}", va="center", transform=ax.get_yaxis_transform())
     for name, (value, style) in marks.items():
         ax.axvline(value, color="#333333", ls=style, lw=1, label=name)
     ax.set(xscale="log", xlim=(low, high), xlabel="cost")
@@ -212,8 +268,13 @@ def plot_certificate(
     ax.invert_yaxis()
     ax.spines[["top", "right"]].set_visible(False)
     if marks:
-        ax.legend(loc="upper right", fontsize=8)
+        _legend_above(ax)
     return ax
+
+
+def _legend_above(ax: Axes) -> None:
+    "Names above the axes, side by side."
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
 
 # %% ../nbs/470_plot.ipynb #90d8bd72
 def plot_tradeoff(
@@ -240,7 +301,7 @@ def plot_tradeoff(
     ax.set(xlabel="leaves", ylabel=ylabel)
     ax.spines[["top", "right"]].set_visible(False)
     if len(curves) > 1:
-        ax.legend(fontsize=8)
+        _legend_above(ax)
     return ax
 
 # %% ../nbs/470_plot.ipynb #7b70d98d
@@ -249,12 +310,12 @@ _MOVE = "const r=this.closest('figure').querySelector('input');r.{step}();r.onin
 _PLAY = "const r=this.closest('figure').querySelector('input');r.value=r.min;r.oninput();const t=setInterval(()=>{if(r.value==r.max)clearInterval(t);else{r.stepUp();r.oninput()}},900)"
 
 
-def _png(figure: Figure) -> str:
-    "A figure as text that an image tag can hold; the figure is closed."
+def _png(figure: Figure) -> tuple[str, int]:
+    "A figure as text that an image tag can hold, and its width there; the figure is closed."
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
+    figure.savefig(buffer, format="png", dpi=192)  # twice what a screen has at least
     plt.close(figure)
-    return base64.b64encode(buffer.getvalue()).decode()
+    return base64.b64encode(buffer.getvalue()).decode(), round(96 * figure.get_figwidth())
 
 
 class Stepper:
@@ -273,11 +334,10 @@ class Stepper:
         self.pictures, self.captions = [_png(f) for f in figures], list(captions)
 
     def _repr_html_(self) -> str:
-        n = len(self.pictures)
         pictures = "".join(
-            f'<img src="data:image/png;base64,{p}" alt="{escape(c)}"{" hidden" if i < n - 1 else ""} '
-            'style="max-width:100%">'
-            for i, (p, c) in enumerate(zip(self.pictures, self.captions))
+            f'<img src="data:image/png;base64,{p}" alt="{escape(c)}" width="{width}"'
+            f'{" hidden" if i else ""} style="max-width:100%">'
+            for i, ((p, width), c) in enumerate(zip(self.pictures, self.captions))
         )
         buttons = {
             "Play": _PLAY,
@@ -287,6 +347,9 @@ class Stepper:
         play, back, forth = (
             f'<button type="button" onclick="{do}">{name}</button> ' for name, do in buttons.items()
         )
-        slider = f'<input type="range" min="1" max="{n}" value="{n}" aria-label="Step" oninput="{_SHOW}"> '
-        caption = f'<output style="display:block">{escape(self.captions[-1])}</output>'
+        slider = (
+            f'<input type="range" min="1" max="{len(self.pictures)}" value="1" aria-label="Step" '
+            f'oninput="{_SHOW}"> '
+        )
+        caption = f'<output style="display:block">{escape(self.captions[0])}</output>'
         return f'<figure class="stepper">{pictures}<div>{play}{back}{slider}{forth}{caption}</div></figure>'
