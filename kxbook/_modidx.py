@@ -1196,6 +1196,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                'kxbook.widget.Widget._repr_html_': ('widget.html#widget._repr_html_', 'kxbook/widget.py'),
                                'kxbook.widget._control': ('widget.html#_control', 'kxbook/widget.py'),
                                'kxbook.widget._html': ('widget.html#_html', 'kxbook/widget.py'),
+                               'kxbook.widget._look': ('widget.html#_look', 'kxbook/widget.py'),
                                'kxbook.widget._said': ('widget.html#_said', 'kxbook/widget.py'),
                                'kxbook.widget._short': ('widget.html#_short', 'kxbook/widget.py'),
                                'kxbook.widget._ticks': ('widget.html#_ticks', 'kxbook/widget.py'),

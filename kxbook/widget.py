@@ -23,12 +23,23 @@ __all__ = ['WIDTH', 'LIMIT', 'Panel', 'tree_panel', 'Widget', 'widget']
 # %% ../nbs/480_widget.ipynb #82c8e316
 WIDTH = 440  # of a panel, in its own units; a page scales it
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 8, 40  # margins of a panel with axes
-_SHAPES = ("h0", "h0", "m0-4l4 7h-8z", "m0-4l4 4-4 4-4-4z", "m0 4l4-7h-8z", "h0", "h0")
 
 
 def _short(values: ArrayLike) -> list[str]:
     "Numbers with at most one digit after the point, as SVG may write them."
     return [f"{v:.1f}".removesuffix(".0") for v in np.atleast_1d(np.asarray(values, dtype=float))]
+
+
+def _look(cluster: int, size: float) -> tuple[str, str, str]:
+    "Classes for the colour and the kind of a point, and its path from its middle on."
+    i, r = cluster % len(PALETTE), size / 2
+    colour = f"k-{i}" if cluster >= 0 else "k-grey"
+    if cluster >= 0 and i in (2, 4):  # triangles
+        up = 1 if i == 2 else -1
+        return colour, "k-fill", f"m0{-up * r:+.3g}l{r:.3g}{up * size:+.3g}h{-size:.3g}z"
+    if cluster >= 0 and i == 3:  # a diamond
+        return colour, "k-fill", f"m0-{r:.3g}l{r:.3g} {r:.3g}-{r:.3g} {r:.3g}-{r:.3g}-{r:.3g}z"
+    return colour, "k-square" if cluster >= 0 and i % 2 else "k-dot", "h0"
 
 
 class Panel:
@@ -123,13 +134,9 @@ class Panel:
         x, y = np.rint(self._px(X[:, 0])).astype(int), np.rint(self._py(X[:, 1])).astype(int)
         labels = np.full(len(X), -1) if labels is None else np.asarray(labels)
         for c in np.unique(labels):
-            i = int(c) % len(PALETTE)
-            shape = _SHAPES[i] if c >= 0 else "h0"
+            colour, kind, shape = _look(int(c), size)
             d = "".join(f"M{a} {b}{shape}" for a, b in zip(x[labels == c], y[labels == c]))
-            kind = "k-fill" if shape != "h0" else "k-square" if i % 2 and c >= 0 else "k-dot"
-            colour = f"k-{i}" if c >= 0 else "k-grey"
-            width = "" if kind == "k-fill" else f" stroke-width='{size:g}'"
-            self._put(f"<path class='{kind} {colour}'{width} d='{d}'/>")
+            self._put(f"<path class='{colour} {kind}' stroke-width='{size:g}' d='{d}'/>")
         return self
 
     def crosses(
@@ -172,8 +179,8 @@ class Panel:
         solid: bool = False,  # whether nothing shines through
     ) -> Panel:
         "A rectangle, cut off at the ends of the axes."
-        (x0, x1), (y0, y1) = np.clip((x0, x1), *self.x), np.clip((y0, y1), *self.y)
-        left, right, top, bottom = self._px(x0), self._px(x1), self._py(y1), self._py(y0)
+        left, right = np.sort(self._px(np.clip((x0, x1), *sorted(self.x))))
+        top, bottom = np.sort(self._py(np.clip((y0, y1), *sorted(self.y))))
         x, y, width, height = _short([left, top, right - left, bottom - top])
         colour = "k-grey" if cluster is None else f"k-{cluster % len(PALETTE)}"
         kind = "k-solid" if solid else "k-area"
@@ -273,7 +280,7 @@ _STYLE = (
     + ".kxw .k-line{fill:none;stroke:var(--k);stroke-width:2}"
     ".kxw .k-dot{stroke:var(--k);stroke-linecap:round}.kxw .k-square{stroke:var(--k);stroke-linecap:square}"
     ".kxw .k-cross{stroke:currentColor;stroke-width:1.6}"
-    ".kxw .k-area{fill:var(--k);fill-opacity:.22}.kxw .k-solid,.kxw .k-fill{fill:var(--k)}"
+    ".kxw .k-area{fill:var(--k);fill-opacity:.22}.kxw .k-solid,.kxw .k-fill{fill:var(--k)}.kxw .k-fill{stroke:none}"
     "@media print{.kxw{break-inside:avoid}.kxw .k-controls{display:none}}"
     "@media (scripting:none){.kxw .k-controls{display:none}}"
     "</style>"
