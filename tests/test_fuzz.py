@@ -303,9 +303,10 @@ def read_markdown(text, folder):
 
 def read_cell(text, folder):
     try:
-        quarto.notebook({"cells": [{"cell_type": "code", "source": text}]}, "here", quarto.Names())
+        cells = [{"cell_type": "code", "source": part} for part in ("#| default_exp m", text)]
+        quarto.notebook({"cells": cells}, "here", quarto.Names())
     except quarto.BookError as e:
-        assert str(e).startswith("here, cell 1: ")
+        assert str(e).startswith("here, cell 2: ")
         return False
     return True
 

@@ -349,9 +349,6 @@ def test_the_notebook_to_take_away_is_readable(book, tmp_path):
     assert code[0].outputs[0].text == "out out \n" and not any("#|" in c.source for c in code)
     hidden = [c.metadata for c in code if c.source.startswith("hidden")]
     assert hidden == [{"jupyter": {"source_hidden": True}}]
-    again = (tmp_path / "site" / "_sources" / "nbs" / "1_one.ipynb").read_text()
-    book(*MORE)
-    assert (tmp_path / "site" / "_sources" / "nbs" / "1_one.ipynb").read_text() == again
     build.execute(nb, "nbs/1_one.ipynb", tmp_path)  # it runs elsewhere
 
 

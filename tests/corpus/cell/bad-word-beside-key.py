@@ -1,0 +1,5 @@
+#| slow
+#| label: fig-a
+#| fig-cap: "C"
+#| fig-alt: "A"
+plot()
