@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import product
 
@@ -18,7 +18,7 @@ from .plot import PALETTE
 from .tree import Tree, regions
 
 # %% auto #0
-__all__ = ['WIDTH', 'LIMIT', 'Panel', 'tree_panel', 'Widget', 'widget']
+__all__ = ['WIDTH', 'LIMIT', 'Panel', 'tree_panel', 'Picture', 'widget']
 
 # %% ../nbs/480_widget.ipynb #82c8e316
 WIDTH = 440  # of a panel, in its own units; a page scales it
@@ -65,12 +65,11 @@ class Panel:
         self._top, self._bottom = margins[2], height - margins[3]
         if axes:
             self._draw_axes(xlabel, ylabel, xticks, yticks)
-        left, top, width, height = _short(
-            [self._left, self._top, self._right - self._left, self._bottom - self._top]
-        )
+        corner = self._left, self._top, self._right - self._left, self._bottom - self._top
+        x_text, y_text, wide, high = _short(corner)
         self._put(  # an SVG within the SVG cuts off what is outside of it
-            f"<svg x='{left}' y='{top}' width='{width}' height='{height}' "
-            f"viewBox='{left} {top} {width} {height}'>"
+            f"<svg x='{x_text}' y='{y_text}' width='{wide}' height='{high}' "
+            f"viewBox='{x_text} {y_text} {wide} {high}'>"
         )
 
     def _px(self, x: ArrayLike) -> NDArray:
@@ -179,8 +178,8 @@ class Panel:
         solid: bool = False,  # whether nothing shines through
     ) -> Panel:
         "A rectangle, cut off at the ends of the axes."
-        left, right = np.sort(self._px(np.clip((x0, x1), *sorted(self.x))))
-        top, bottom = np.sort(self._py(np.clip((y0, y1), *sorted(self.y))))
+        left, right = np.sort(self._px(np.clip((x0, x1), min(self.x), max(self.x))))
+        top, bottom = np.sort(self._py(np.clip((y0, y1), min(self.y), max(self.y))))
         x, y, width, height = _short([left, top, right - left, bottom - top])
         colour = "k-grey" if cluster is None else f"k-{cluster % len(PALETTE)}"
         kind = "k-solid" if solid else "k-area"
@@ -294,7 +293,7 @@ _SCRIPT = (
 )
 
 
-class Widget:
+class Picture:
     "A picture that follows its controls, as one piece of HTML."
 
     def __init__(
@@ -313,7 +312,7 @@ def widget(
     title: str,  # what the picture is about
     *,
     start: int | Sequence[int] = 0,  # position of each control at the beginning
-) -> Widget:
+) -> Picture:
     "Call `draw` for all values of the controls, and put the frames into a page."
     values = [list(v) for v in controls.values()]
     if not values or not all(values):
@@ -331,15 +330,16 @@ def widget(
         panels = [panels] if isinstance(panels, Panel) else panels
         pieces = [number.setdefault(p, len(number)) for panel in panels for p in panel.markup()]
         frames.append([pieces, words])
+    said = [[_said(v) for v in vs] for vs in values]
+    inputs = [_control(*each) for each in zip(controls, said, values, begin)]
     first = frames[int(np.ravel_multi_index(begin, [len(v) for v in values]))]
-    data = dict(parts=list(number), frames=frames, values=[[_said(v) for v in vs] for vs in values])
-    html = _html(title, zip(controls, data["values"], values, begin), first, data)
+    html = _html(title, inputs, first, dict(parts=list(number), frames=frames, values=said))
     if len(html) > LIMIT:
         raise ValueError(
             f"The picture {title!r} takes {len(html)} characters, more than {LIMIT}: "
             "take fewer points, or fewer values of a control."
         )
-    return Widget(html)
+    return Picture(html)
 
 
 def _said(value: object) -> str:
@@ -362,13 +362,12 @@ def _control(name: str, words: list[str], values: list, at: int) -> str:
     )
 
 
-def _html(title: str, controls: Iterable, first: list, data: dict) -> str:
+def _html(title: str, inputs: list[str], first: list, data: dict) -> str:
     "The figure: first frame, controls, sentence, and all frames as inert data."
     frame = "".join(data["parts"][i] for i in first[0])
-    inputs = "".join(_control(*control) for control in controls)
     inert = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return (
         f'<figure class="kxw" role="group" aria-label="{escape(title)}" oninput="{escape(_SCRIPT)}">{_STYLE}'
-        f'<figcaption>{escape(title)}</figcaption><div>{frame}</div><p class="k-controls">{inputs}</p>'
+        f'<figcaption>{escape(title)}</figcaption><div>{frame}</div><p class="k-controls">{"".join(inputs)}</p>'
         f'<output>{escape(first[1])}</output><script type="application/json">{inert}</script></figure>'
     )
