@@ -402,7 +402,7 @@ def test_numbers_in_the_blueprint_are_those_of_the_pages():
 def test_errata_have_numbers_and_anchors(browser):
     visit(browser, "nbs/750_errata.html")
     rows = browser.execute_script(
-        "return [...document.querySelectorAll('tbody tr')].filter(r => r.cells[0].querySelector('a[href^="  # e"]')).map(r => [...r.cells].map(c => [c.textContent.trim(), c.querySelector('a')?.href]))"
+        "return [...document.querySelectorAll('tbody tr')].filter(r => /^E[0-9]+$/.test(r.cells[0].textContent.trim())).map(r => [...r.cells].map(c => [c.textContent.trim(), c.querySelector('a')?.href]))"
     )
     errata = [id for id in LEDGER.statements if id.startswith(ERRATUM)]
     assert [row[0][0] for row in rows] == [f"E{i}" for i in range(1, len(errata) + 1)]

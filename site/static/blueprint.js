@@ -165,14 +165,14 @@
   }, { passive: false });
 
   let apart = 0;
-  canvas.addEventListener("touchmove", (event) => {
+  const pinch = (event) => {
     if (event.touches.length !== 2) return (apart = 0);
     event.preventDefault();
     const [a, b] = event.touches, now = Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY), corner = canvas.getBoundingClientRect();
     if (apart) zoom(now / apart, (a.clientX + b.clientX) / 2 - corner.left, (a.clientY + b.clientY) / 2 - corner.top);
     apart = now;
-  }, { passive: false });
-  canvas.addEventListener("touchend", () => (apart = 0));
+  };
+  for (const type of ["touchstart", "touchmove", "touchend"]) canvas.addEventListener(type, pinch, { passive: false });
 
   root.classList.add("live");
   form.hidden = false;
