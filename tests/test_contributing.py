@@ -85,7 +85,7 @@ def test_a_chapter(copy):
     nbformat.write(
         nbformat.v4.new_notebook(
             cells=[cell(*c) for c in cells],
-            metadata=nbformat.read(copy / "nbs" / "110_claim.ipynb", 4).metadata,
+            metadata=nbformat.read(copy / "nbs" / "705_claim.ipynb", 4).metadata,
         ),
         copy / "nbs" / "570_parity.ipynb",
     )

@@ -1,4 +1,4 @@
-"""The claim ledger of the book as it stands; its rules are explained, and broken one by one, in 110_claim."""
+"""The claim ledger of the book as it stands; its rules are explained, and broken one by one, in 705_claim."""
 
 import json
 import re
@@ -109,7 +109,7 @@ def test_badges_follow_from_what_is_written(id, kind, proof):
 
 def test_every_badge_of_the_book_is_explained_and_none_is_typed():
     texts = {p: p.read_text(encoding="utf-8") for p in NBS.glob("*.ipynb")}
-    explained = texts[NBS / "110_claim.ipynb"]
+    explained = texts[NBS / "705_claim.ipynb"]
     assert all(f"| {text} |" in explained for text, _ in BADGES.values())
     used = {name for s in read_ledger(NBS).statements.values() for name in s.badges}
     assert {"proved", "cited", "exact", "sampled", "paper"} <= used

@@ -523,7 +523,7 @@ def test_quarto_sees_what_sphinx_sees(path, monkeypatch):
 
 
 def test_the_filter_runs_as_quarto_runs_it():
-    path = ROOT / "nbs" / "110_claim.ipynb"
+    path = ROOT / "nbs" / "705_claim.ipynb"
     command = [sys.executable, "../site/fold_exports.py"]
     done = subprocess.run(command, cwd=path.parent, input=path.read_bytes(), capture_output=True)
     assert done.returncode == 0, done.stderr.decode()

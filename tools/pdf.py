@@ -295,7 +295,9 @@ def main():
     except PrintError as e:
         sys.exit(f"The book was not printed: {e}.")
     took = time.monotonic() - start
-    print(f"{output.relative_to(ROOT)}: {pages} pages, {output.stat().st_size / 1e6:.1f} MB, {took:.0f} s")
+    print(
+        f"{output.relative_to(ROOT)}: {pages} pages, {output.stat().st_size / 1e6:.1f} MB, {took:.0f} s"
+    )
 
 
 if __name__ == "__main__":
