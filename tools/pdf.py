@@ -233,7 +233,7 @@ def chromium(binary, driver):
 def pages_of(data, names):
     "The page of each named place of a PDF, from 1."
     reader = PdfReader(io.BytesIO(data))
-    places = reader.named_destinations
+    places = {str(name).lstrip("/"): place for name, place in reader.named_destinations.items()}
     if lost := [name for name in names if name not in places]:
         raise PrintError(f"places that the PDF does not have: {', '.join(lost[:9])}")
     return {name: reader.get_destination_page_number(places[name]) + 1 for name in names}
@@ -295,7 +295,9 @@ def main():
     except PrintError as e:
         sys.exit(f"The book was not printed: {e}.")
     took = time.monotonic() - start
-    print(f"{output.relative_to(ROOT)}: {pages} pages, {output.stat().st_size / 1e6:.1f} MB, {took:.0f} s")
+    print(
+        f"{output.relative_to(ROOT)}: {pages} pages, {output.stat().st_size / 1e6:.1f} MB, {took:.0f} s"
+    )
 
 
 if __name__ == "__main__":
