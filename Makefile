@@ -5,6 +5,7 @@
 # make test-matrix  the tests of the package with other Pythons, the oldest and the newest libraries
 # make trust      all that takes hours, with its counts, into tools/trust.json; one part: make trust ONLY=fuzz
 # make book       render the book
+# make pdf        the whole book as one file, _book/book.pdf; needs Chromium and its driver
 # make lab        JupyterLab on the notebooks, with statements as the book shows them; options: make lab LAB="--no-browser --allow-root"
 # make bench      measure speed, memory and quality beside others, into benchmarks/results.json; one suite: make bench ONLY=sums
 # make sync       export the notebooks into kxbook/ and clean them: after every edit
@@ -21,7 +22,7 @@ SINCE  ?= HEAD
 # Every process would compile everything again, tests above all: what it writes stays in .venv and in __pycache__.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test test-all quick coverage test-matrix trust book lab bench sync format lint hooks dist picture clean
+.PHONY: test test-all quick coverage test-matrix trust book pdf lab bench sync format lint hooks dist picture clean
 test: .venv/ready
 	$(BIN)/python -m $(COVERED)pytest
 
@@ -51,6 +52,9 @@ book: _book/index.html
 
 _book/index.html: .venv/ready _quarto.yml index.md $(wildcard nbs/*.ipynb kxbook/*.py kxbook/report/*.* kxbook/datasets/* benchmarks/results.json tools/trust.json site/*.* site/matplotlibrc site/static/*)
 	$(BIN)/python site/build.py
+
+pdf: book
+	$(BIN)/python tools/pdf.py
 
 lab: .venv/ready
 	cd nbs && ../$(BIN)/python -m jupyter lab --ContentsManager.pre_save_hook=nbdev.clean.clean_jupyter --LabApp.extra_labextensions_path="$(CURDIR)/site/lab" $(LAB)

@@ -233,7 +233,7 @@ def chromium(binary, driver):
 def pages_of(data, names):
     "The page of each named place of a PDF, from 1."
     reader = PdfReader(io.BytesIO(data))
-    places = reader.named_destinations
+    places = {str(name).lstrip("/"): place for name, place in reader.named_destinations.items()}
     if lost := [name for name in names if name not in places]:
         raise PrintError(f"places that the PDF does not have: {', '.join(lost[:9])}")
     return {name: reader.get_destination_page_number(places[name]) + 1 for name in names}
