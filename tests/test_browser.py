@@ -112,18 +112,18 @@ def test_search_finds_a_theorem_by_its_name(browser):
     )[0]
     link.click()
     WebDriverWait(browser, 20).until(
-        lambda b: "/nbs/110_claim.html" in b.current_url and b.current_url.endswith("#lem-mean")
+        lambda b: "/nbs/120_data.html" in b.current_url and b.current_url.endswith("#lem-mean")
     )
     assert "The mean is the best centre" in browser.find_element(By.ID, "lem-mean").text
 
 
 def test_reference_across_chapters_leads_to_its_statement(browser):
-    visit(browser, "nbs/120_data.html")
-    link = browser.find_element(By.CSS_SELECTOR, "article a[href='110_claim.html#lem-pairs']")
+    visit(browser, "nbs/150_kkmeans.html")
+    link = browser.find_element(By.CSS_SELECTOR, "article a[href='120_data.html#lem-pairs']")
     number = link.text
     assert re.fullmatch(r"Lemma \d+\.2", number)
     link.click()
-    assert browser.current_url == f"{BOOK.as_uri()}/nbs/110_claim.html#lem-pairs"
+    assert browser.current_url == f"{BOOK.as_uri()}/nbs/120_data.html#lem-pairs"
     target = browser.find_element(By.ID, "lem-pairs")
     assert target.text.startswith(number) and "Spread without a centre" in target.text
     top = browser.execute_script("return arguments[0].getBoundingClientRect().top", target)
@@ -154,8 +154,8 @@ def test_every_link_within_the_book_has_a_target(browser):
 
 
 def test_preview_of_a_statement(browser):
-    visit(browser, "nbs/120_data.html")
-    link = browser.find_element(By.CSS_SELECTOR, "article a[href='110_claim.html#lem-mean']")
+    visit(browser, "nbs/150_kkmeans.html")
+    link = browser.find_element(By.CSS_SELECTOR, "article a[href='120_data.html#lem-mean']")
     ActionChains(browser).scroll_to_element(link).move_to_element(link).perform()
     box = WebDriverWait(browser, 10).until(
         lambda b: [e for e in b.find_elements(By.CLASS_NAME, "preview") if e.is_displayed()]
@@ -201,11 +201,11 @@ def badges(browser, id):
 
 
 def test_badges_say_what_is_proved_and_what_is_checked(browser):
-    visit(browser, "nbs/110_claim.html")
+    visit(browser, "nbs/120_data.html")
     texts, title = badges(browser, "lem-mean")
     assert texts == ["proved", "sampled check"]
     assert "a complete proof follows" in title and "evidence, not proof" in title
-    assert badges(browser, "exm-median")[0] == ["exact check"]
+    assert badges(browser, "exm-sizes")[0] == ["exact check"]
     visit(browser, "nbs/280_oblivious.html")
     assert badges(browser, "thm-cited-oblivious")[0] == ["cited"]
     visit(browser, "nbs/160_obstacles.html")
@@ -214,13 +214,13 @@ def test_badges_say_what_is_proved_and_what_is_checked(browser):
     assert badges(browser, "thm-gaussian-no-map")[0][0] == "proved"
     browser.find_element(By.CSS_SELECTOR, "#rem-erratum-cuts a.evidence").send_keys(Keys.ENTER)
     WebDriverWait(browser, 10).until(
-        lambda b: b.current_url.endswith("nbs/110_claim.html#sec-claim-badges")
+        lambda b: b.current_url.endswith("nbs/705_claim.html#sec-claim-badges")
     )
     assert browser.find_element(By.ID, "sec-claim-badges").is_displayed()
 
 
 def test_legend_of_badges_appears_when_they_are_focused(browser):
-    visit(browser, "nbs/110_claim.html")
+    visit(browser, "nbs/120_data.html")
     legend = (
         "return getComputedStyle(document.querySelector('#lem-mean a.evidence'), '::after').content"
     )
