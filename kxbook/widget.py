@@ -347,6 +347,10 @@ def _said(value: object) -> str:
     return value if isinstance(value, str) else f"{value:.4g}"
 
 
+# a page that is loaded again begins again, and JupyterLab leaves the arrow keys to the control
+_KEEP = 'autocomplete="off" data-lm-suppress-shortcuts="true"'
+
+
 def _control(name: str, words: list[str], values: list, at: int) -> str:
     "A slider for numbers, a list for texts, with its label."
     if isinstance(values[0], str):
@@ -354,8 +358,8 @@ def _control(name: str, words: list[str], values: list, at: int) -> str:
             f'<option value="{i}"{" selected" if i == at else ""}>{escape(w)}</option>'
             for i, w in enumerate(words)
         )
-        return f'<label>{escape(name)} <select autocomplete="off">{chosen}</select></label>'
-    slider = f'type="range" min="0" max="{len(values) - 1}" value="{at}" autocomplete="off"'
+        return f"<label>{escape(name)} <select {_KEEP}>{chosen}</select></label>"
+    slider = f'type="range" min="0" max="{len(values) - 1}" value="{at}" {_KEEP}'
     said = escape(words[at])
     return (
         f'<label>{escape(name)} <input {slider} aria-valuetext="{said}"><span>{said}</span></label>'
