@@ -64,7 +64,14 @@ html_theme_options = {
 html_context = {"default_mode": "auto"}
 templates_path = [str(SITE / "templates")]
 html_static_path = [str(SITE / "static"), *KATEX]
-html_css_files = ["katex.min.css", "book.css", "statements.css", "figures.css", "blueprint.css", "print.css"]
+html_css_files = [
+    "katex.min.css",
+    "book.css",
+    "statements.css",
+    "figures.css",
+    "blueprint.css",
+    "print.css",
+]
 html_js_files = [(name, {"defer": "defer"}) for name in ("book.js", "blueprint.js")]
 html_domain_indices = False  # the list of modules is in the sidebar
 html_show_search_summary = False  # would fetch pages, which file:// forbids
