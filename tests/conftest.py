@@ -31,6 +31,13 @@ class Browser(webdriver.Chrome):
 
     def look(self, address, width=1280, theme="light", height=900, scale=1):
         "Open a page at a width and in a theme; what earlier pages have logged is forgotten."
+        self.turn(width, theme, height, scale)
+        for log in ("browser", "performance"):
+            self.get_log(log)
+        self.get(address)
+
+    def turn(self, width=1280, theme="light", height=900, scale=1):
+        "Another width or theme, of the page that is open too: it is not loaded again."
         self.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 600},
@@ -39,9 +46,6 @@ class Browser(webdriver.Chrome):
             "Emulation.setEmulatedMedia",
             {"features": [{"name": "prefers-color-scheme", "value": theme}]},
         )
-        for log in ("browser", "performance"):
-            self.get_log(log)
-        self.get(address)
 
     def asked(self):
         "Addresses that the page has asked for; a page that opens a dialogue fails."
@@ -61,8 +65,8 @@ class Browser(webdriver.Chrome):
             "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
         )
 
-    def axe(self, *rules):
-        "What axe-core calls serious or critical, by the rules named or by all: contrast, alternative texts, names of links and buttons, landmarks."
+    def axe(self, *rules, without=()):
+        "What axe-core calls serious or critical, by the rules named or by all but some: contrast, alternative texts, names of links and buttons, landmarks."
         self.execute_script(
             next(f.locate() for f in files("axe-core-python") if f.name == "axe.min.js").read_text(
                 encoding="utf-8"
@@ -70,6 +74,7 @@ class Browser(webdriver.Chrome):
         )
         self.set_script_timeout(400)  # the longest pages take a minute
         options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
+        options["rules"] = {rule: {"enabled": False} for rule in without}
         found = self.execute_async_script(
             "const [options, done] = arguments; axe.run(document, options).then(r => done(r.violations))",
             options,

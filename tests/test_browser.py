@@ -1,4 +1,4 @@
-"""The built site in a real browser: opened from file://, at desktop and phone width, in light and dark.
+"""The built site in a real browser: opened from file://, at the width of a desktop, a tablet and a phone, in light and dark.
 
 Skipped, with the reason, where there is no Chromium or no built book; `KXBOOK_BROWSER=required` turns that into a failure.
 """
@@ -7,7 +7,7 @@ import os
 import re
 from html import escape
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlparse
 
 import build
 import nbformat
@@ -37,7 +37,8 @@ def obstacle():
         *ROOT.glob("kxbook/**/*.py"),
         *ROOT.glob("kxbook/report/page.*"),
         *ROOT.glob("site/*.*"),
-        *ROOT.glob("site/static/*"),
+        *ROOT.glob("site/static/**/*"),
+        *ROOT.glob("site/templates/*"),
         ROOT / "index.md",
         ROOT / "_quarto.yml",
     ]
@@ -67,42 +68,155 @@ def browser(browser):
     return browser
 
 
+WIDTHS = (1280, 768, 390)
+PICTURES = (".png", ".svg", ".jpg", ".gif", ".webp")
+SETTLED = "const done = arguments[0]; document.fonts.ready.then(() => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))"
+BADLY_SET = r"""
+const scrolls = (e) => e.scrollWidth > e.clientWidth + 1 && ["auto", "scroll"].includes(getComputedStyle(e).overflowX);
+const silent = (e) => !(e.tabIndex === 0 && e.getAttribute("aria-label") && e.matches(".more-left, .more-right") && getComputedStyle(e).maskImage !== "none");
+const about = (e) => (e.querySelector("annotation") || e).textContent.slice(0, 80);
+const cut = [], unsaid = [];
+for (const formula of document.querySelectorAll("article .math, article table")) {
+  let block = formula, around;
+  while (getComputedStyle(block).display === "inline") block = block.parentElement;
+  for (around = formula; around && !scrolls(around); around = around.parentElement);
+  if (around && around.closest("article")) { if (silent(around)) unsaid.push(about(formula)); continue; }
+  const edge = Math.min(block.getBoundingClientRect().right, innerWidth) + 1;
+  const parts = formula.matches("table") ? [formula] : [...formula.querySelectorAll(".katex-html .base")];
+  if (parts.some((part) => part.getBoundingClientRect().right > edge)) cut.push(about(formula));
+}
+return [[...document.querySelectorAll(".math:not(:has(.katex-html))")].map(about), cut, unsaid];
+"""  # formulas with a mistake, formulas and tables that are cut, and those that scroll without a cue
+
+
 def visit(browser, page, *, width=1280, theme="light"):
     "Open a page and wait until its formulas are set; returns console errors and the addresses asked for."
     browser.look(f"{BOOK.as_uri()}/{page}", width, theme)
-    ready = "return document.readyState === 'complete' && (!document.querySelector('.math') || (window.MathJax && MathJax.startup && MathJax.startup.promise && document.querySelector('mjx-container') !== null))"
-    WebDriverWait(browser, 30).until(lambda b: b.execute_script(ready))
-    browser.execute_async_script(
-        "const done = arguments[0]; (window.MathJax && MathJax.startup ? MathJax.startup.promise : Promise.resolve()).then(() => setTimeout(done, 50))"
-    )
+    settle(browser)
     return [
         entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"
     ], browser.asked()
 
 
+def settle(browser):
+    "Wait until the page has its fonts, and its place for everything."
+    WebDriverWait(browser, 30).until(
+        lambda b: b.execute_script("return document.readyState === 'complete'")
+    )
+    browser.execute_async_script(SETTLED)
+
+
+def weight(asked):
+    "Bytes of the files that a page has asked for, without its pictures."
+    paths = {unquote(urlparse(url).path) for url in asked if url.startswith("file:")}
+    return sum(Path(path).stat().st_size for path in paths if not path.endswith(PICTURES))
+
+
 @each_page
-@pytest.mark.parametrize("width", [1280, 380])
-def test_every_page_is_quiet_offline_and_fits(browser, width, page):
-    errors, asked = visit(browser, page, width=width)
+def test_every_page(browser, page):
+    "One visit: quiet, offline, light; at three widths nothing is cut; and axe finds nothing, in either theme."
+    errors, asked = visit(browser, page)
     assert not errors
     assert asked and all(url.startswith((BOOK.as_uri(), "data:", "blob:")) for url in asked)
-    assert browser.overflow() <= 0
+    assert weight(asked) <= 2.5e6
     loaded = browser.execute_script(
         "return [...document.querySelectorAll('[src], link[href]')].map(e => e.src || e.href)"
     )
     assert all(url.startswith(("file:", "data:")) for url in loaded), (
         f"another host is named: {loaded}"
     )
-    plain, wrong, count = formulas(browser)
-    assert not plain and not wrong and (count > 100 or page != "nbs/310_price.html")
+    for width in WIDTHS:
+        browser.turn(width)
+        settle(browser)
+        assert browser.overflow() <= 0, f"{width} px"
+        wrong, cut, unsaid = browser.execute_script(BADLY_SET)
+        assert not wrong and not cut and not unsaid, f"{width} px"
+        # colours are those of the widest
+        found = browser.axe(without=() if width == WIDTHS[0] else ("color-contrast",))
+        assert not found, f"{width} px\n" + "\n".join(found[:40])
+    browser.turn(theme="dark")
+    settle(browser)
+    assert browser.execute_script("return document.documentElement.dataset.theme") == "dark"
+    found = browser.axe("color-contrast")
+    assert not found, "dark\n" + "\n".join(found[:40])
 
 
-def formulas(browser):
-    "Formulas that are still text, those with a mistake, and how many are set."
-    return browser.execute_script(
-        "return [[...document.querySelectorAll('.math')].filter(e => !e.querySelector('mjx-container')).map(e => e.textContent),"
-        " [...document.querySelectorAll('mjx-merror, [data-mml-node=merror]')].map(e => e.textContent), document.querySelectorAll('mjx-container').length]"
+LONG = r"\sqrt{" + "a + " * 40 + "a}"
+
+
+def test_what_every_page_is_looked_at_for_is_found(browser):
+    "A formula with a mistake, one that is cut, and one that scrolls without a cue."
+    visit(browser, "nbs/310_price.html", width=390)
+    assert browser.execute_script(BADLY_SET) == [[], [], []]
+    browser.execute_script(
+        "window.planted = document.createElement('span'); planted.className = 'math';"
+        " document.querySelector('article p').append(planted); katex.render(arguments[0], planted)",
+        LONG,
     )
+    assert [len(found) for found in browser.execute_script(BADLY_SET)] == [0, 1, 0]
+    browser.execute_script("planted.className = 'math wide'")
+    assert [len(found) for found in browser.execute_script(BADLY_SET)] == [0, 0, 1]
+    browser.execute_script("planted.textContent = arguments[0]", r"\(\nosuch\)")
+    assert len(browser.execute_script(BADLY_SET)[0]) == 1
+
+
+def test_a_formula_that_cannot_break_scrolls_within_its_line(browser):
+    visit(browser, "nbs/310_price.html", width=390)
+    browser.execute_script(
+        "window.planted = document.querySelector('article p span.math'); katex.render(arguments[0], planted)",
+        LONG,
+    )
+    browser.turn(400)
+    settle(browser)
+    assert browser.execute_script("return planted.matches('.wide.scrolls.more-right')")
+    assert browser.execute_script(BADLY_SET) == [[], [], []] and browser.overflow() <= 0
+    browser.execute_script("planted.scrollLeft = planted.scrollWidth")
+    settle(browser)
+    assert browser.execute_script("return planted.matches('.more-left:not(.more-right)')")
+    browser.execute_script("katex.render('a', planted)")
+    browser.turn(390)
+    settle(browser)
+    assert not browser.execute_script("return planted.matches('.wide, .scrolls, [tabindex]')")
+
+
+def test_copied_formulas_are_their_source(browser):
+    visit(browser, "nbs/310_price.html")
+    copied = browser.execute_script(
+        "const formula = document.querySelector('article p span.math'); getSelection().selectAllChildren(formula.closest('p'));"
+        " const event = new ClipboardEvent('copy', {clipboardData: new DataTransfer(), cancelable: true, bubbles: true}); formula.dispatchEvent(event);"
+        " return [event.clipboardData.getData('text/plain'), formula.querySelector('annotation').textContent, formula.closest('p').querySelectorAll('.katex').length]"
+    )
+    text, source, count = copied
+    assert f"${source}$" in text and text.count("$") == 2 * count
+
+
+def test_the_fonts_are_the_books(browser):
+    "Two fonts with their licences; a glyph is asked for, so that they are loaded."
+    visit(browser, "nbs/310_price.html")
+    fonts = browser.execute_script(
+        "return [...document.fonts].filter(f => f.status === 'loaded').map(f => f.family.replaceAll('\"', ''))"
+    )
+    assert {"Book Text", "Book Code", "KaTeX_Main"} <= set(fonts)
+    licences = {p.stem: p.read_text(encoding="utf-8") for p in BOOK.glob("_static/licences/*.txt")}
+    assert "SIL Open Font License" in licences["fontpkg-literata"]
+    assert "SIL Open Font License" in licences["fontpkg-jetbrains-mono"]
+    assert "Khan Academy" in licences["katex"]
+    assert not [*BOOK.rglob("*.map"), *BOOK.rglob("fontawesome.js")]
+
+
+def test_columns_of_numbers_stand_to_the_right(browser):
+    "With their heads, also where one name stands for many rows."
+    visit(browser, "nbs/610_experiments.html")
+    cells = browser.execute_script(
+        "return [...document.querySelectorAll('article td, article th')].map(c => [c.textContent.trim(), getComputedStyle(c).textAlign])"
+    )
+    assert {side for text, side in cells if re.fullmatch(r"-?\d+\.\d+", text)} == {"right"}
+    assert {side for text, side in cells if re.fullmatch(r"[A-Z][a-z]+", text)} >= {"left"}
+    heads = browser.execute_script(
+        "return [...document.querySelectorAll('article table')].flatMap(t => t.tBodies[0].rows[0].cells.length !== t.tHead.rows[0].cells.length ? [] :"
+        " [...t.tHead.rows[0].cells].map((head, i) => [head, t.tBodies[0].rows[0].cells[i]].map(c => getComputedStyle(c).textAlign)))"
+    )
+    assert len(heads) > 50 and all(head == cell for head, cell in heads)
 
 
 def test_search_finds_a_theorem_by_its_name(browser):
@@ -163,16 +277,17 @@ def test_preview_of_a_statement(browser):
         lambda b: [e for e in b.find_elements(By.CLASS_NAME, "preview") if e.is_displayed()]
     )[0]
     assert "The mean is the best centre" in box.text and box.get_attribute("role") == "tooltip"
-    WebDriverWait(browser, 10).until(lambda b: box.find_elements(By.CSS_SELECTOR, "mjx-container"))
+    assert box.find_elements(By.CLASS_NAME, "katex")
     ActionChains(browser).send_keys(Keys.ESCAPE).perform()
     assert not box.is_displayed()
 
 
 def test_links_in_a_preview_work_from_any_page(browser):
     visit(browser, "index.html")
-    links = browser.execute_script(
-        "const root = document.documentElement.dataset.content_root; const box = document.createElement('div'); box.innerHTML = bookStatements['lem-min'];"
-        " return [...box.querySelectorAll('a')].map(a => new URL(root + a.getAttribute('href'), document.URL).href)"
+    links = browser.execute_async_script(
+        "const done = arguments[0]; const root = document.documentElement.dataset.content_root; const box = document.createElement('div');"
+        " document.head.append(Object.assign(document.createElement('script'), {src: root + '_static/previews.js', onload: () => { box.innerHTML = bookStatements['lem-min'];"
+        " done([...box.querySelectorAll('a')].map(a => new URL(root + a.getAttribute('href'), document.URL).href)) }}))"
     )
     assert f"{BOOK.as_uri()}/nbs/130_kernel.html#def-kernel" in links
 
@@ -475,14 +590,3 @@ def test_print_shows_no_exported_code(browser):
     assert not any(browser.execute_script(heights, code))
     assert all(browser.execute_script(heights, lesson))
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-
-
-@each_page
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_accessibility(browser, theme, page):
-    visit(browser, page, theme=theme)
-    assert browser.execute_script("return document.documentElement.dataset.theme") == theme
-    found = (
-        browser.axe() if theme == "light" else browser.axe("color-contrast")
-    )  # in the dark only colours are others
-    assert not found, "\n".join(found[:40])

@@ -4,12 +4,17 @@
 
   // Formulas: KaTeX sets what Sphinx has written as \(...\) or \[...\], after the number of an equation if it has one.
   const typeset = (root) => {
-    for (const place of root.querySelectorAll(".math:not(:has(.katex, .katex-error))")) {
+    for (const place of root.querySelectorAll(".math:not(.katex-error, :has(.katex))")) {
       const source = place.lastChild;
       const text = source.textContent.trim().replace(/^\\[([]|\\[)\]]$/g, "");
       const formula = document.createElement("span");
-      katex.render(text, formula, { displayMode: place.localName === "div", throwOnError: false });
-      source.replaceWith(formula.firstChild);
+      try {
+        katex.render(text, formula, { displayMode: place.localName === "div" });
+        source.replaceWith(formula.firstChild);
+      } catch (error) {
+        place.classList.add("katex-error"); // the reader sees the source
+        console.error(error.message);
+      }
     }
   };
   if (window.katex) typeset(document);
@@ -35,7 +40,7 @@
   });
 
   // What is wider than its place scrolls: it fades out where there is more, and the keyboard reaches it.
-  const scrollers = { "div.math": "Wide formula", "span.math": "Wide formula", ".pst-scrollable-table-container": "Wide table", "div.cell_output": "Wide output" };
+  const scrollers = { ".math": "Wide formula", "div:has(> table)": "Wide table", "div.cell_output, .cell_output > .output": "Wide output", pre: "Wide code" };
   const cue = (box) => {
     const hidden = box.scrollWidth - box.clientWidth;
     const name = Object.keys(scrollers).find((kind) => box.matches(kind));
@@ -53,8 +58,7 @@
     box.classList.toggle("more-right", hidden > 1 && box.scrollLeft < hidden - 1);
   };
   const boxes = new ResizeObserver((changes) => changes.forEach((change) => cue(change.target)));
-  const watch = (root) => root.querySelectorAll("div.math, .pst-scrollable-table-container, div.cell_output").forEach((box) => boxes.observe(box));
-  watch(article);
+  for (const box of article.querySelectorAll(Object.keys(scrollers).join())) if (!box.matches("span.math")) boxes.observe(box);
 
   // A formula within a line breaks between its relations; one that has no such place and is wider than the line scrolls.
   const inline = [...article.querySelectorAll("span.math")];
@@ -70,14 +74,16 @@
   new ResizeObserver(fit).observe(article);
   document.fonts.ready.then(fit);
 
-  // Tables: a column of numbers stands to the right, its head too.
+  // Tables: a column of numbers stands to the right, its head too. Columns are counted from the right: a name on the left may stand for many rows.
   const number = /^[−+±<>≤≥≈~-]?\s?\d[\d.,\s]*(e[−+-]?\d+)?\s?(%|×|[a-zµ]{1,3})?$/i;
   for (const table of article.querySelectorAll("table")) {
-    const rows = [...table.rows].filter((row) => row.cells.length === table.rows[table.rows.length - 1].cells.length);
-    const body = rows.filter((row) => row.parentNode.localName !== "thead");
-    for (let column = 0; column < (body[0]?.cells.length ?? 0); column++) {
-      const texts = body.map((row) => row.cells[column].textContent.trim()).filter((text) => !/^(|[–—-]|nan|none)$/i.test(text));
-      if (texts.length && texts.every((text) => number.test(text))) rows.forEach((row) => row.cells[column].classList.add("number"));
+    const rows = [...table.rows].map((row) => [...row.cells].reverse()).filter((cells) => cells.every((cell) => cell.colSpan === 1));
+    const widest = Math.max(0, ...rows.map((cells) => cells.length));
+    for (let column = 0; column < widest; column++) {
+      const cells = rows.map((row) => row[column]).filter(Boolean);
+      const texts = cells.filter((cell) => !cell.closest("thead")).map((cell) => cell.textContent.trim());
+      const said = texts.filter((text) => !/^(|[–—-]|nan|none)$/i.test(text));
+      if (said.length && said.every((text) => number.test(text))) cells.forEach((cell) => cell.classList.add("number"));
     }
   }
 
