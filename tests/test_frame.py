@@ -89,3 +89,11 @@ def test_exercises_have_solutions(name):
             ids.append(id)
     assert 3 <= len(ids) <= 6 and open_ <= 1, ids
     assert solved >= 2
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_what_is_shown_runs_when_copied(name):
+    "No code is hidden: imports and the code of pictures are folded; the notebook runs in the order that is seen."
+    for kind, source in cells(name):
+        if kind == "code" and "default_exp" not in source:
+            assert not re.search(r"^#\| (hide|include: false|echo: false)", source, re.M), source
