@@ -43,8 +43,7 @@ def scatter(
     X: ArrayLike,  # (n, d) points; two of the columns are drawn
     labels: ArrayLike | None = None,  # (n,) cluster of each point, 0, 1, ...; None: all alike
     *,
-    colours: ArrayLike
-    | None = None,  # (k,) place in the palette of each cluster; its number by default
+    colours: ArrayLike | None = None,  # (k,) place of each label in the palette; its number
     axes: tuple[int, int] = (0, 1),  # the two columns to draw
     feature_names: Sequence[str] | None = None,  # names of the columns, for the axis labels
     size: float = 14,  # marker size in points squared
@@ -120,8 +119,7 @@ def plot_partition(
     labels: ArrayLike | None,  # (n,) labels that colour the points
     predict: Callable[[NDArray], ArrayLike],  # labels of points, or what has such a predict
     *,
-    colours: ArrayLike
-    | None = None,  # (k,) place in the palette of each label; its number by default
+    colours: ArrayLike | None = None,  # (k,) place of each label in the palette; its number
     feature_names: Sequence[str] | None = None,  # names of the columns, for the axis labels
     resolution: int = 300,  # grid points along each axis
     ax: Axes | None = None,  # where to draw; a new figure by default
@@ -205,8 +203,7 @@ def plot_tree(
     *,
     feature_names: Sequence[str] | None = None,  # names of the columns; x0, x1, ... by default
     counts: ArrayLike | None = None,  # number of points at each node, shown at the leaves
-    colours: ArrayLike
-    | None = None,  # (k,) place in the palette of each label; its number by default
+    colours: ArrayLike | None = None,  # (k,) place of each label in the palette; its number
     ax: Axes | None = None,  # where to draw; a new figure by default
 ) -> Axes:
     "Draw a tree of interval questions: inside to the left, leaves in their cluster's colour."
