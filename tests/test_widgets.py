@@ -60,6 +60,11 @@ def test_the_first_frame_is_in_the_page(start):
     assert "".join(shown[0].markup()) in before and f"<output>{shown[1]}</output>" in before
 
 
+def test_jupyterlab_leaves_the_keys_to_every_control():
+    controls = re.findall(r"<(?:input|select)[^>]*>", example().html)
+    assert len(controls) == 2 and all("data-lm-suppress-shortcuts" in c for c in controls)
+
+
 def test_no_ids_and_no_other_host():
     page = example().html
     assert not re.search(r"""\bid\s*=|https?:|\burl\(|@import""", page)
@@ -171,7 +176,8 @@ def state(figure):
 def reacts(figure):
     "Whether each control has a name and, moved by keys, changes sentence and picture, and back."
     for control in figure.find_elements(By.CSS_SELECTOR, "input, select"):
-        assert control.accessible_name
+        shown = control.get_attribute("aria-valuetext") or ""
+        assert control.accessible_name.removesuffix(shown).strip()  # more than its value
         before, at = state(figure), int(control.get_attribute("value"))
         last = int(
             control.get_attribute("max") or len(control.find_elements(By.TAG_NAME, "option")) - 1
