@@ -41,37 +41,45 @@
 
   // What is wider than its place scrolls: it fades out where there is more, and the keyboard reaches it.
   const scrollers = { ".math": "Wide formula", "div:has(> table)": "Wide table", "div.cell_output, .cell_output > .output": "Wide output", pre: "Wide code" };
-  const cue = (box) => {
-    const hidden = box.scrollWidth - box.clientWidth;
-    const name = Object.keys(scrollers).find((kind) => box.matches(kind));
-    if (hidden > 1 && !box.classList.contains("scrolls")) {
-      box.classList.add("scrolls");
-      box.tabIndex = 0;
-      box.setAttribute("role", "group");
-      box.setAttribute("aria-label", `${scrollers[name]}, scrolls sideways`);
-      box.addEventListener("scroll", () => cue(box), { passive: true });
-    } else if (hidden <= 1 && box.classList.contains("scrolls")) {
-      box.classList.remove("scrolls");
-      for (const attribute of ["tabindex", "role", "aria-label"]) box.removeAttribute(attribute);
-    }
-    box.classList.toggle("more-left", hidden > 1 && box.scrollLeft > 1);
-    box.classList.toggle("more-right", hidden > 1 && box.scrollLeft < hidden - 1);
+  const cue = (boxes) => {
+    const hidden = boxes.map((box) => box.scrollWidth - box.clientWidth); // all is read before anything is written: one layout
+    const left = boxes.map((box) => box.scrollLeft);
+    boxes.forEach((box, i) => {
+      const wide = hidden[i] > 1;
+      if (wide && !box.classList.contains("scrolls")) {
+        const name = Object.keys(scrollers).find((kind) => box.matches(kind));
+        box.tabIndex = 0;
+        box.setAttribute("role", "group");
+        box.setAttribute("aria-label", `${scrollers[name]}, scrolls sideways`);
+        box.addEventListener("scroll", () => cue([box]), { passive: true });
+      } else if (!wide && box.classList.contains("scrolls")) {
+        for (const attribute of ["tabindex", "role", "aria-label"]) box.removeAttribute(attribute);
+      }
+      box.classList.toggle("scrolls", wide);
+      box.classList.toggle("more-left", wide && left[i] > 1);
+      box.classList.toggle("more-right", wide && left[i] < hidden[i] - 1);
+    });
   };
-  const boxes = new ResizeObserver((changes) => changes.forEach((change) => cue(change.target)));
+  const boxes = new ResizeObserver((changes) => cue(changes.map((change) => change.target)));
   for (const box of article.querySelectorAll(Object.keys(scrollers).join())) if (!box.matches("span.math")) boxes.observe(box);
 
   // A formula within a line breaks between its relations; one that has no such place and is wider than the line scrolls.
   const inline = [...article.querySelectorAll("span.math")];
   const fit = () => {
-    inline.forEach((formula) => formula.classList.remove("wide"));
+    const before = inline.filter((formula) => formula.classList.contains("wide"));
+    before.forEach((formula) => formula.classList.remove("wide"));
     const wide = inline.filter((formula) => {
       const block = formula.closest("p, li, dd, dt, td, th, caption, figcaption, h1, h2, h3, h4, div");
       return formula.getBoundingClientRect().right > block.getBoundingClientRect().right + 1;
     });
     wide.forEach((formula) => formula.classList.add("wide"));
-    inline.filter((formula) => formula.matches(".wide, .scrolls")).forEach(cue);
+    if (before.length || wide.length) cue([...new Set([...before, ...wide])]);
   };
-  new ResizeObserver(fit).observe(article);
+  let width;
+  new ResizeObserver(([{ contentRect }]) => {
+    if (contentRect.width !== width) fit();
+    width = contentRect.width;
+  }).observe(article);
   document.fonts.ready.then(fit);
 
   // Tables: a column of numbers stands to the right, its head too. Columns are counted from the right: a name on the left may stand for many rows.
