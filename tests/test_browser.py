@@ -77,7 +77,7 @@ const silent = (e) => !(e.tabIndex === 0 && e.getAttribute("aria-label") && e.ma
 const about = (e) => (e.querySelector("annotation") || e).textContent.slice(0, 80);
 const cut = [], unsaid = [];
 for (const formula of document.querySelectorAll("article .math, article table")) {
-  let block = formula, around;
+  let block = formula.matches("span") ? formula.parentElement : formula, around;
   while (getComputedStyle(block).display === "inline") block = block.parentElement;
   for (around = formula; around && !scrolls(around); around = around.parentElement);
   if (around && around.closest("article")) { if (silent(around)) unsaid.push(about(formula)); continue; }
