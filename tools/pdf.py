@@ -71,7 +71,7 @@ const done = arguments[0];
   done({broken, errors});
 })();
 """
-NUMBERS = "for (const [id, page] of Object.entries(arguments[0])) document.querySelector(`[data-to='${id}']`).textContent = page;"
+NUMBERS = "for (const [id, page] of Object.entries(arguments[0])) document.querySelector(`.book-toc [data-to='${id}']`).textContent = page;"
 
 
 class PrintError(Exception):
@@ -249,7 +249,7 @@ def printed(browser):
         "generateDocumentOutline": True,
     }
     names = browser.execute_script(
-        "return [...document.querySelectorAll('[data-to]')].map(e => e.dataset.to)"
+        "return [...document.querySelectorAll('.book-toc [data-to]')].map(e => e.dataset.to)"
     )
     known = {}
     for _ in range(4):
