@@ -168,9 +168,9 @@ def pictures(browser):
 
 
 def state(figure):
-    return figure.find_element(By.TAG_NAME, "output").text, figure.find_element(
-        By.CSS_SELECTOR, "svg"
-    ).get_attribute("innerHTML")
+    "The sentence and the pictures that are shown."
+    shown = figure.find_element(By.TAG_NAME, "div").get_attribute("innerHTML")
+    return figure.find_element(By.TAG_NAME, "output").text, shown
 
 
 def reacts(figure):
