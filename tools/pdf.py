@@ -19,8 +19,8 @@ from html import escape
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import pikepdf
 from bs4 import BeautifulSoup
-from pypdf import PdfReader
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
@@ -40,6 +40,7 @@ PAGE = {  # A4, in inches
 }
 FOOTER = '<div style="font-size:8pt;width:100%;text-align:center;font-family:sans-serif"><span class="pageNumber"></span></div>'
 STYLE = """
+.bd-content { display: block; }
 .book-title { height: 22cm; display: flex; flex-direction: column; justify-content: center; }
 .book-title h1 { font-size: 2.6rem; }
 .book-toc { break-before: page; }
@@ -192,7 +193,7 @@ def join(site):
     return (
         f'<!DOCTYPE html><html lang="en" data-theme="light" data-mode="light"><head><meta charset="utf-8">'
         f"<title>{escape(title)}</title>{_head(site, head)}<style>{STYLE}</style></head>"
-        f'<body><main class="bd-article">{front}{contents}{html}</main></body></html>'
+        f'<body><main class="bd-content"><div class="bd-article">{front}{contents}{html}</div></main></body></html>'
     )
 
 
@@ -232,11 +233,12 @@ def chromium(binary, driver):
 
 def pages_of(data, names):
     "The page of each named place of a PDF, from 1."
-    reader = PdfReader(io.BytesIO(data))
-    places = {str(name).lstrip("/"): place for name, place in reader.named_destinations.items()}
-    if lost := [name for name in names if name not in places]:
-        raise PrintError(f"places that the PDF does not have: {', '.join(lost[:9])}")
-    return {name: reader.get_destination_page_number(places[name]) + 1 for name in names}
+    with pikepdf.open(io.BytesIO(data)) as book:
+        number = {page.obj.objgen: i for i, page in enumerate(book.pages, 1)}
+        places = book.Root.get("/Dests", {})
+        if lost := [name for name in names if f"/{name}" not in places]:
+            raise PrintError(f"places that the PDF does not have: {', '.join(lost[:9])}")
+        return {name: number[places[f"/{name}"][0].objgen] for name in names}
 
 
 def printed(browser):
@@ -275,9 +277,11 @@ def make(site, output, binary, driver):
             )
         data = printed(browser)
     temporary = output.with_suffix(".tmp")
-    temporary.write_bytes(data)
+    with pikepdf.open(io.BytesIO(data)) as book:  # less than half the size
+        book.save(temporary, object_stream_mode=pikepdf.ObjectStreamMode.generate)
+        pages = len(book.pages)
     temporary.replace(output)
-    return len(PdfReader(io.BytesIO(data)).pages)
+    return pages
 
 
 def main():
