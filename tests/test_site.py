@@ -486,7 +486,8 @@ def test_quarto_sees_what_sphinx_sees(path, monkeypatch):
     text = path.read_text(encoding="utf-8")
     monkeypatch.chdir(ROOT / "nbs")
     filters = yaml.safe_load((ROOT / "_quarto.yml").read_text())["ipynb-filters"]
-    assert filters == ["../site/fold_exports.py", "nbdev_filter"] and Path(filters[0]).exists()
+    assert filters == ["../site/fold_exports.py", "../site/show_badges.py", "nbdev_filter"]
+    assert all(Path(own).exists() for own in filters[:2])
     folded = json.loads(text)
     fold_exports.fold(folded["cells"])
     filtered = nbdev_filter(json.dumps(folded), printit=False)
