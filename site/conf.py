@@ -23,6 +23,7 @@ extensions = [
     "myst_nb",
     "assets",
     "statements",
+    "glossary",
     "exported",
     "takeaway",
     "sphinxcontrib.bibtex",

@@ -307,7 +307,8 @@ def markdown(text, where, names, kinds=None):
             out.append(line)
         else:
             for pattern, why in REFUSED_LINES.items():
-                if re.match(pattern, line):
+                defined = pattern == ": " and len(paragraph) == 1  # below a term
+                if re.match(pattern, line) and not defined:
                     raise BookError(f"{where}: {why}: {line}")
             paragraph.append(line)
     flush()

@@ -10,6 +10,7 @@ from functools import cache
 from html import escape
 from posixpath import dirname, join, normpath
 
+import glossary
 from bs4 import BeautifulSoup
 from docutils import nodes
 from quarto import STATEMENTS
@@ -133,26 +134,32 @@ def visit_badges(self, node):
     raise nodes.SkipNode
 
 
+def preview(tag, docname):
+    "The content of a part of a page, with links as seen from the root of the site, since it may appear on any page."
+    for link in tag.select("a[href]"):
+        path, _, anchor = link["href"].partition("#")
+        link["href"] = (
+            normpath(join(dirname(docname), path)) if path else f"{docname}.html"
+        ) + f"#{anchor}"
+    for inner in tag.find_all(True):
+        inner.attrs.pop("id", None)
+    return tag.decode_contents()
+
+
 def write_previews(app, exception):
-    "All statements as a script, for the previews that appear over references; a script, so that it loads from file:// too."
+    "All statements and terms as a script, for the previews that appear over references; a script, so that it loads from file:// too."
     if exception or app.builder.format != "html":
         return
-    previews, pages = {}, {}
+    pages = cache(lambda name: (app.outdir / f"{name}.html").read_text(encoding="utf-8"))
+    previews = {}
     for id, _, _, docname in app.env.get_domain("book").data["objects"]:
-        if docname not in pages:
-            pages[docname] = (app.outdir / f"{docname}.html").read_text(encoding="utf-8")
-        part = re.search(rf'<div [^>]*\bid="{id}".*?<!-- end of {id} -->', pages[docname], re.S)
-        found = BeautifulSoup(part[0], "html.parser").div
-        for link in found.select(
-            "a[href]"
-        ):  # seen from the root of the site, since a preview may appear on any page
-            path, _, anchor = link["href"].partition("#")
-            link["href"] = (
-                normpath(join(dirname(docname), path)) if path else f"{docname}.html"
-            ) + f"#{anchor}"
-        for tag in found.find_all(True):
-            tag.attrs.pop("id", None)
-        previews[id] = found.decode_contents()
+        part = re.search(rf'<div [^>]*\bid="{id}".*?<!-- end of {id} -->', pages(docname), re.S)
+        previews[id] = preview(BeautifulSoup(part[0], "html.parser").div, docname)
+    if glossary.PAGE in app.env.all_docs:
+        for entry in BeautifulSoup(pages(glossary.PAGE), "html.parser").select("dt[id^=gls-]"):
+            said = entry.find_next_sibling("dd").p
+            said.insert(0, BeautifulSoup(f"<strong>{entry.contents[0]}</strong>: ", "html.parser"))
+            previews[entry["id"]] = f"<p>{preview(said, glossary.PAGE)}</p>"
     text = f"window.bookStatements = {json.dumps(previews, ensure_ascii=False, sort_keys=True)};\n"
     (app.outdir / "_static" / "previews.js").write_text(text, encoding="utf-8")
 

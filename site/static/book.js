@@ -1,4 +1,4 @@
-// Formulas, what scrolls sideways, tables, previews of statements, and a mark on the outcome of claims. No request leaves the book.
+// Formulas, what scrolls sideways, tables, previews of statements and terms, and a mark on the outcome of claims. No request leaves the book.
 (() => {
   const article = document.querySelector(".bd-article") || document.body;
 
@@ -96,7 +96,7 @@
     }
   }
 
-  // Previews of statements over references to them: the statements are in previews.js, which is loaded when the first is wanted.
+  // Previews of statements and terms over references to them: they are in previews.js, which is loaded when the first is wanted.
   const root = document.documentElement.dataset.content_root || "";
   const load = (name) =>
     new Promise((resolve, reject) => document.head.append(Object.assign(document.createElement("script"), { src: `${root}_static/${name}`, onload: resolve, onerror: reject })));
@@ -143,7 +143,7 @@
   const later = (action, ms) => { clearTimeout(timer); timer = setTimeout(action, ms); };
 
   for (const link of document.querySelectorAll(".bd-article a[href*='#'], .blueprint a[href*='#']")) {
-    if (!/#(thm|lem|prp|cor|def|exm|rem|alg)-/.test(link.getAttribute("href")) || link.classList.contains("statement-number")) continue;
+    if (!/#(thm|lem|prp|cor|def|exm|rem|alg|gls)-/.test(link.getAttribute("href")) || link.classList.contains("statement-number")) continue;
     link.addEventListener("mouseenter", () => later(() => show(link), 150));
     link.addEventListener("mouseleave", () => later(hide, 250));
     link.addEventListener("focus", () => show(link));
