@@ -232,8 +232,8 @@ def markdown(text, where, names, kinds=None):
             if maths and label:
                 names.define(label[1], where)
                 out.append(f"$$ ({label[1]})")
-            elif line.strip() == "$$":
-                out.append(line)
+            elif line.strip() == "$$":  # MyST wants it apart from the text, Quarto does not mind
+                out += [line, ""] if maths else ["", line] if out and out[-1] else [line]
             else:
                 raise BookError(
                     f"{where}: a displayed formula begins and ends with $$ on a line of its own: {line}"

@@ -40,7 +40,7 @@ def copy(tmp_path):
             tmp_path / name,
             ignore=shutil.ignore_patterns("__pycache__", ".*", "static"),
         )
-    for name in ("pyproject.toml", "settings.ini", "_quarto.yml", "README.md"):
+    for name in ("pyproject.toml", "settings.ini", "_quarto.yml", "README.md", "index.md"):
         shutil.copy(ROOT / name, tmp_path)
     return tmp_path
 

@@ -38,6 +38,8 @@ def translate(text, **kwargs):
         ("as in [@knuth1984; @lamport]", "as in {cite:p}`knuth1984,lamport`"),
         ("as @knuth1984 says", "as {cite:t}`knuth1984` says"),
         ("$$\nx @ y\n$$ {#eq-a}", "$$\nx @ y\n$$ (eq-a)"),
+        ("so\n$$\nx\n$$\nand", "so\n\n$$\nx\n$$\n\nand"),
+        ("Kernel\n: Says @def-a.", "Kernel\n: Says {numref}`def-a`."),
         ("`@lem-a` and $a@b$ and me@home", "`@lem-a` and $a@b$ and me@home"),
         ("```\n::: {.odd}\n@lem-a\n```", "```\n::: {.odd}\n@lem-a\n```"),
         (
@@ -319,7 +321,7 @@ def test_exercises_solutions_and_widgets_are_shown(book):
     assert [box.find("p", class_="admonition-title").text for box in page.select("div.admonition")]
     folds = page.select("details.code-fold")
     assert folds[0].summary.text == "Solution: a program" and len(folds) == 2
-    assert folds[1].summary.text.startswith("claim · KINDS, PREFIXES, claim,")
+    assert folds[1].summary.text.startswith("claim · KINDS, ERRATUM, PREFIXES, BADGES, claim")
     assert folds[0].find_next(class_="output").text.strip() == "2"
     assert page.find("figure", id="fig-w").button.text == "go"
     assert "not seen" not in page.text and page.select(".tag_exported p.exported a")
