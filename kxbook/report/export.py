@@ -310,7 +310,7 @@ def assign_rows(
     decimal: str = ".",  # the sign before the decimals
     start: int = 0,  # number of rows before these
 ) -> tuple[NDArray, NDArray]:
-    "The labels of some rows, and where a value is missing that decides."
+    "The labels of some rows, and which of them lack a value that decides."
     axes = sorted(set(tree.axis[tree.left >= 0].tolist()))
     n, d = len(next(iter(columns.values()))), max(len(axes), 1)
     # a table of thousands of columns needs no more memory than the few that are asked for
@@ -361,7 +361,7 @@ def assign_partitions(
     source: Any,  # new rows: a path, a data frame, or an array
     reading: Reading = Reading(),  # how a file is read
 ) -> Iterator[tuple[NDArray, NDArray]]:
-    "The labels of new rows and where a gap decides, partition by partition."
+    "The labels of new rows, and for which of them a gap decides, partition by partition."
     used = {features[a].column for a in set(tree.axis[tree.left >= 0].tolist())}
     texts = {f.column for f in features if f.value is not None}
     parts = partitions(source, reading, keep=lambda names: used, texts=texts)

@@ -122,7 +122,7 @@ def _brief(
     column: NDArray,  # a column of a table
     values: Sequence[float],  # values of it, or between them
 ) -> list[str]:
-    "Numbers with five digits, and more if the column varies little beside its size."
+    "Numbers with five digits, and more if the column varies little compared with its size."
     least, greatest = float(column.min()), float(column.max())
     most, spread = max(-least, greatest), greatest - least
     more = 10 if spread == 0 else int(np.log10(max(most / spread, 1.0)))
@@ -137,7 +137,7 @@ def _document_head(explanation: Explanation) -> dict:
 
 
 def _file_name(source: str) -> str:
-    "How the name of a file begins that is saved from the page."
+    "How the names of files that are saved from the page begin."
     stem = re.sub(r"\.\w{1,8}$", "", source)
     return re.sub(r"\W+", "-", stem).strip("-")[:40].strip("-") or "table"
 

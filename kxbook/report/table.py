@@ -371,7 +371,7 @@ def as_features(
 # %% ../../nbs/510_table.ipynb #170caee9
 @dataclass
 class Table:
-    "What of a table is used."
+    "The part of a table that is used."
 
     features: list[Feature]  # what the columns of X are
     X: NDArray  # (n, d) numbers
