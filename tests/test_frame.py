@@ -13,7 +13,6 @@ import yaml
 ROOT = Path(__file__).parent.parent
 LATER = {  # chapters that are still to get their frame
     "460_search", "470_plot", "480_widget", "510_table", "520_words", "530_export", "540_page",
-    "640_practice",
 }  # fmt: skip
 
 
