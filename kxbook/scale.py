@@ -33,7 +33,7 @@ def allowance(
     limit = pages * resource.getpagesize() + int(megabytes * 1e6)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
-# %% ../nbs/630_scale.ipynb #d4f4516b
+# %% ../nbs/630_scale.ipynb #c3f02380
 def fit_clusters(
     model: Any,  # a KernelKMeans
     X: Any,  # rows in partitions
