@@ -9,14 +9,14 @@ import heapq
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, eigvalsh
 
-from .certificate import TOLERANCE, _digits
+from .certificate import TOLERANCE
 from .columns import compiled, encode_columns
 from .gram import DENSE_UP_TO, DenseGram, Gram, LowRankGram
 from .kernel import check_points, lowest_eigenvalue
@@ -24,8 +24,6 @@ from .kkmeans import kernel_kmeans, partitions
 from kxbook.price import (
     EPS,
     RELAXED_UP_TO,
-    _checked_gram,
-    _frobenius,
     check_weights,
     kernel_cost,
     rounding_bound,
@@ -459,8 +457,9 @@ class TreeBound:
             return f"No {kind} is cheaper than this one, up to rounding."
         if self.gap == 1:
             return f"How much cheaper another {kind} can be is not known."
-        share = _digits(Decimal(self.gap) * 100, True, 2)
-        least = _digits(self.bound, False)
+        up, down = Context(prec=2, rounding=ROUND_CEILING), Context(prec=6, rounding=ROUND_FLOOR)
+        share = f"{up.multiply(Decimal(self.gap), Decimal(100)):f}"
+        least = f"{float(down.create_decimal(self.bound)):.6g}"
         return (
             f"No {kind} is more than {share}% cheaper than this one: none costs less than {least}."
         )
@@ -496,11 +495,12 @@ class _Limits(NamedTuple):
     end: float  # when all must end
 
 
-def _limits(effort: int, time_limit: float | None) -> _Limits:
+def _limits(effort: int, time_limit: float | None, additive: bool) -> _Limits:
+    "By the effort, or by the time: with leaves that share labels most of it is for the relaxation."
     if time_limit is None:
         return _Limits(effort, min(effort // 5, 200), np.inf, np.inf)
-    now = time.monotonic()
-    return _Limits(np.inf, 1000, now + 0.6 * time_limit, now + time_limit)
+    now, share = time.monotonic(), 0.3 if additive else 0.8
+    return _Limits(np.inf, 1000, now + share * time_limit, now + time_limit)
 
 # %% ../nbs/355_gap.ipynb #834055ef
 class _Found(NamedTuple):
@@ -556,12 +556,13 @@ def tree_bound(
     time_limit: float | None = None,  # seconds, in place of the effort
 ) -> TreeBound:
     "The best tree with so many leaves and clusters, or how much cheaper it can be than a known one."
-    gram, X, k, m = _checked_gram(K), check_points(X), n_clusters, max_leaves
+    X, k, m = check_points(X), n_clusters, max_leaves
     _check_counts(k, m, cuts)
+    gram = K if isinstance(K, Gram) else DenseGram(np.asarray(K, dtype=float))
     if len(X) != gram.n:
         raise ValueError(f"K must be the kernel matrix of the {len(X)} points. Got {gram.n} rows.")
-    w, limits = check_weights(sample_weight, len(X)), _limits(effort, time_limit)
-    spectral = spectral_bound(gram, k, w)
+    w, limits = check_weights(sample_weight, len(X)), _limits(effort, time_limit, k == m)
+    spectral = spectral_bound(gram if isinstance(K, Gram) else K, k, w)
     if gram.n > DENSE_UP_TO:
         if upper is None:
             raise ValueError(f"Beyond {DENSE_UP_TO} points a tree must be given, as 'upper'.")
@@ -573,11 +574,11 @@ def tree_bound(
     if m > 2 and gram.n <= RELAXED_UP_TO:
         search.M = search.M + pair_matrix(search.M, search.weights, k, limits.steps, limits.relaxed)
     noise = 2 * rounding_bound(gram, w, m) / scale
-    noise += (k + 4) * 2 * (gram.n + 10) * EPS * _frobenius(search.M)
+    noise += (k + 4) * 2 * (gram.n + 10) * EPS * float(np.linalg.norm(search.M))
     found = _branch_and_bound(search, trees, min(start, key=trees.cost), scale, noise, limits)
     dent, cost = _dent(gram, search), trees.cost(found.tree)
     low = max(found.low - dent, search.relaxed()) - noise
-    exact = found.exact and dent * scale <= TOLERANCE * cost
+    exact = found.exact and dent * scale <= TOLERANCE * (cost or float(w @ np.abs(gram.diag)))
     return TreeBound(
         min(max(low * scale, spectral), cost), cost, found.tree, exact, found.nodes, k, m
     )
@@ -599,5 +600,5 @@ def _dent(gram: Gram, search: _Search) -> float:
     kernel = getattr(gram, "kernel", None)
     if isinstance(gram, LowRankGram) or (kernel is not None and kernel.semidefinite):
         return 0.0
-    rounding = (gram.n + 10) * EPS * _frobenius(search.K)
+    rounding = (gram.n + 10) * EPS * float(np.linalg.norm(search.K))
     return 2 * float(search.weights.sum()) * (max(-lowest_eigenvalue(search.K), 0.0) + rounding)
