@@ -578,10 +578,9 @@ def tree_bound(
     found = _branch_and_bound(search, trees, min(start, key=trees.cost), scale, noise, limits)
     dent, cost = _dent(gram, search), trees.cost(found.tree)
     low = max(found.low - dent, search.relaxed()) - noise
-    exact = found.exact and dent * scale <= TOLERANCE * (cost or float(w @ np.abs(gram.diag)))
-    return TreeBound(
-        min(max(low * scale, spectral), cost), cost, found.tree, exact, found.nodes, k, m
-    )
+    bound = min(max(low * scale, spectral), cost)
+    sure = cost - bound <= TOLERANCE * (cost or float(w @ np.abs(gram.diag)))
+    return TreeBound(bound, cost, found.tree, found.exact and sure, found.nodes, k, m)
 
 
 def _problem(
