@@ -50,7 +50,7 @@ trust: .venv/ready
 book: _book/index.html
 	@$(BIN)/python -c 'from pathlib import Path; print("The book is at _book/index.html: open", Path("_book/index.html").resolve().as_uri())'
 
-_book/index.html: .venv/ready _quarto.yml index.md $(wildcard nbs/*.ipynb kxbook/*.py kxbook/report/*.* kxbook/datasets/* benchmarks/results.json tools/trust.json site/*.* site/matplotlibrc site/static/*)
+_book/index.html: .venv/ready _quarto.yml index.md $(wildcard nbs/*.ipynb kxbook/*.py kxbook/report/*.* kxbook/datasets/* benchmarks/results.json benchmarks/gap.json tools/trust.json site/*.* site/matplotlibrc site/static/*)
 	$(BIN)/python site/build.py
 
 pdf: book

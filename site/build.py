@@ -135,7 +135,8 @@ def fingerprint(nb, name, root):
         ]
     if any("read_ledger" in c["source"] for _, c in cells):  # these read the other notebooks
         paths += (root / "nbs").glob("[0-9]*.ipynb")
-    named = [root / "benchmarks" / "results.json", root / "tools" / "trust.json"]
+    named = [root / "benchmarks" / name for name in ("results.json", "gap.json")]
+    named.append(root / "tools" / "trust.json")
     named += (SITE / "static").glob("blueprint.*")
     paths += [
         path for path in named if path.exists() and any(path.name in c["source"] for _, c in cells)

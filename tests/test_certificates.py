@@ -9,7 +9,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from adversary import Problem, attack, cauchy, certificate, cubic, faults, saddle, said, truth
+from adversary import (
+    Problem,
+    attack,
+    cauchy,
+    certificate,
+    cubic,
+    draw,
+    faults,
+    gap_faults,
+    saddle,
+    said,
+    truth,
+)
 
 from kxbook import KernelExKMC, KernelExpand, KernelIMM, KernelTree
 from kxbook.certificate import Allowance, _at_most_percent, _digits, certify, sum_up
@@ -57,6 +69,15 @@ def test_no_certificate_is_false(seed):
         and all(row[3] <= 1 + 1e-9 for row in rows)
         and len({row[0] for row in rows}) > 1
     )
+
+
+@pytest.mark.parametrize("trials", [25, pytest.param(300, marks=pytest.mark.slow)])
+def test_no_bound_over_trees_is_false(trials, monkeypatch):
+    rng = np.random.default_rng(trials)
+    problems = [draw(rng) for _ in range(trials)]
+    assert not [wrong for problem in problems if (wrong := gap_faults(problem))]
+    monkeypatch.setattr("kxbook.gap.rounding_bound", lambda gram, w, m: -0.01 * (w @ gram.diag))
+    assert [problem for problem in problems if gap_faults(problem)]
 
 
 def bilinear(X, Y):
