@@ -483,6 +483,17 @@ def test_quarto_can_read_the_options_of_every_cell(path):
 
 
 @each_notebook
+def test_no_command_of_a_formula_has_lost_its_backslash(path):
+    "As it happens where \\frac or \\boldsymbol goes through a string of Python."
+    for cell in nbformat.read(path, 4).cells:
+        if cell.cell_type == "markdown":
+            lost = re.search(
+                r"[\0-\t\v-\x1f]|(?<![\\\w])(rac|oldsymbol|inom|ar|op|ext)[{\d]", cell.source
+            )
+            assert not lost, cell.source[max(lost.start() - 40, 0) : lost.end() + 20]
+
+
+@each_notebook
 def test_quarto_sees_what_sphinx_sees(path, monkeypatch):
     "The filter that Quarto runs over each notebook drops hidden cells and nothing else, as our translation does."
     text = path.read_text(encoding="utf-8")
