@@ -299,6 +299,12 @@ def test_every_option_of_the_command_is_a_parameter():
     assert given - files - {"what", "data", "quiet", "debug"} <= set(parameters)
 
 
+def test_a_headline_names_no_more_clusters_than_the_tree():
+    X = np.r_[0.0, 0.1, 5.0, 5.1, 9.0, 9.1][:, None]
+    assert explain(X, 3, leaves=2).headline().startswith("two of three clusters, told apart by one")
+    assert explain(X, 3, leaves=3).headline().startswith("three clusters, told apart by two")
+
+
 def test_an_explanation_is_kept_and_applied(frame, tmp_path):
     explanation = explain(frame, labels="species", one_hot=True, impute="median", leaves=4)
     kept = Explanation.from_json(explanation.to_json(tmp_path / "tree.json"))

@@ -506,8 +506,11 @@ def _headline(explanation: Explanation, step: Step | None) -> str:
     if not questions:
         return f"{count_words(k, 'cluster')}, and a tree without a question."
     wrong = explanation.wrong if step is None else step.wrong
+    named, who = len(set(tree.label[tree.left < 0])), count_words(k, "cluster")
+    if named < k:  # fewer leaves than clusters, or two leaves for one
+        who = f"{count_words(named, 'cluster').split()[0]} of {who}"
     return (
-        f"{count_words(k, 'cluster')}, told apart by {count_words(questions, 'question')} about "
+        f"{who}, told apart by {count_words(questions, 'question')} about "
         f"{count_words(asked, 'column')}: right for {percent(1 - wrong / n)} of the rows."
     )
 
