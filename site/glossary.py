@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from unicodedata import normalize
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
@@ -23,7 +24,8 @@ MOST = 6  # chapters under a term
 
 def anchor(term):
     "Where a term stands on the page of the glossary."
-    return "gls-" + re.sub(r"\W+", "-", term.lower()).strip("-")
+    plain = normalize("NFKD", term.lower()).encode("ascii", "ignore").decode()
+    return "gls-" + re.sub(r"\W+", "-", plain).strip("-")
 
 
 @cache
