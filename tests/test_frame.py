@@ -149,6 +149,16 @@ def test_outputs_are_written_for_readers(name):
     assert not raw((BOOK / "nbs" / f"{name}.html").read_text(encoding="utf-8"))
 
 
+@needs_book
+@pytest.mark.parametrize("name", FRAMED)
+def test_solutions_give_nothing_away(name):
+    "A solution in code is folded, and its output would not be: it has none."
+    page = BeautifulSoup((BOOK / "nbs" / f"{name}.html").read_text(encoding="utf-8"), "lxml")
+    for summary in page.select("details.code-fold > summary"):
+        if summary.get_text().startswith("Solution"):
+            assert not summary.find_parent(class_="cell").select(".cell_output"), name
+
+
 def test_raw_outputs_are_found():
     for text in ("(np.float64(1.0), 2)", "array([1, 2])", "0.96466745372097", "dtype=int32"):
         assert raw(f'<div class="output text_plain"><pre>{text}</pre></div>')
