@@ -1089,6 +1089,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                'kxbook.search.KernelTree.__init__': ('search.html#kerneltree.__init__', 'kxbook/search.py'),
                                'kxbook.search.Search': ('search.html#search', 'kxbook/search.py'),
                                'kxbook.search.Search.__post_init__': ('search.html#search.__post_init__', 'kxbook/search.py'),
+                               'kxbook.search.Search.centres': ('search.html#search.centres', 'kxbook/search.py'),
                                'kxbook.search.Search.code_labels': ('search.html#search.code_labels', 'kxbook/search.py'),
                                'kxbook.search.Search.costs': ('search.html#search.costs', 'kxbook/search.py'),
                                'kxbook.search.Search.fits': ('search.html#search.fits', 'kxbook/search.py'),

@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,8 +48,8 @@ from .sweep import quantise
 from .tree import Tree, TreeBuilder, build_tree
 
 # %% auto #0
-__all__ = ['EXACT_FOR', 'EXACT_WORK', 'MAX_EXACT_POINTS', 'WORK_LIMIT', 'LEAF_LIMITS', 'SAMPLE_SIZE', 'DEPTH_PENALTY', 'DRAWS',
-           'Centres', 'CutOptimizer', 'centre_scatter', 'scatter_tree', 'nearest_tree', 'Search', 'starts',
+__all__ = ['EXACT_FOR', 'EXACT_WORK', 'MAX_EXACT_POINTS', 'WORK_LIMIT', 'LEAF_LIMITS', 'SAMPLE_SIZE', 'DEPTH_PENALTY', 'REGROWN',
+           'DRAWS', 'Centres', 'CutOptimizer', 'centre_scatter', 'scatter_tree', 'nearest_tree', 'Search', 'starts',
            'best_found', 'agreement_tree', 'search_tree', 'KernelTree']
 
 # %% ../nbs/460_search.ipynb #dbb2740c
@@ -360,7 +360,11 @@ WORK_LIMIT = 10**8  # the same, for points times axes times clusters squared; te
 LEAF_LIMITS = 64, 256  # the same for leaves alone; and leaves beyond which no tree is improved
 SAMPLE_SIZE = 5_000  # points that stand for many, where a start need not see them all
 DEPTH_PENALTY = 0.3  # λ of the trees by the nearest centre left
+REGROWN = 6  # trees that are pruned and grown again, the cheapest first
 DRAWS = 8  # random trees of each kind, of which the cheapest is a start
+
+
+_AnyTree = TypeVar("_AnyTree", Tree, CodeTree)
 
 
 @dataclass
@@ -407,20 +411,26 @@ class Search:
         own = (V * self.gram.times(V)).sum(0) / size
         return list(self.total @ self.gram.diag - own.reshape(len(trees), -1).sum(1))
 
-    def own_labels(self, tree: Tree) -> Tree:
+    def own_labels(self, tree: _AnyTree) -> _AnyTree:
         "The tree itself, or with a label for each leaf if there are enough."
         if self.max_leaves > self.k:
             return tree
-        label, free = tree.label.copy(), set(range(self.k))
-        heavy = np.bincount(tree.apply(self.X), self.total, tree.n_leaves)
-        for leaf in tree.leaves[np.argsort(-heavy, kind="stable")]:
+        code = code_tree(tree, self.columns) if isinstance(tree, Tree) else tree
+        ends, label = leaves_reached(code, self.optimizer.points.codes), tree.label.copy()
+        heavy, free = np.bincount(ends, self.total, len(label)), set(range(self.k))
+        leaves = np.flatnonzero(tree.left < 0)
+        for leaf in leaves[np.argsort(-heavy[leaves], kind="stable")]:
             label[leaf] = label[leaf] if label[leaf] in free else min(free)
             free.discard(int(label[leaf]))
-        return replace(tree, label=label)
+        return replace(tree, label=label) if isinstance(tree, Tree) else tree._replace(label=label)
 
     def code_labels(self, tree: Tree) -> NDArray:
         "The labels of all points."
         return self.optimizer.labels(code_tree(tree, self.columns))
+
+    def centres(self, tree: Tree) -> Centres:
+        "The clusters of a tree, and their sums with the kernel."
+        return Centres(self.gram, self.code_labels(tree), self.total, self.k)
 
     def regrow(self, tree: CodeTree, Q: NDArray) -> CodeTree:
         "Grow a tree of codes by costs in whole numbers, within the limits, and move its cuts."
@@ -537,11 +547,14 @@ def starts(
     return list({tree.to_json(): tree for tree in trees}.values())
 
 # %% ../nbs/460_search.ipynb #855538ad
-def _polish(search: Search, tree: Tree, cost: float, centres: Centres) -> tuple[Tree, float]:
+def _polish(
+    search: Search, tree: Tree, cost: float, centres: Centres | None = None
+) -> tuple[Tree, float]:
     "Lloyd's algorithm for trees: centres, cuts, centres, as long as the cost falls."
     D = None
     if tree.n_leaves > LEAF_LIMITS[1]:
         return tree, cost
+    centres = centres or search.centres(tree)
     for _ in range(30):
         centres.move(search.code_labels(tree))
         D = centres.distances(D)
@@ -554,23 +567,27 @@ def _polish(search: Search, tree: Tree, cost: float, centres: Centres) -> tuple[
 
 # %% ../nbs/460_search.ipynb #692387c5
 def _regrown(search: Search, tree: Tree, cost: float, centres: Centres) -> tuple[Tree, float]:
-    "Prune one node and grow again, as long as that helps."
+    "Prune one node and grow again, as long as that helps; after a success with the next node."
+    turn, seen = 0, set[bytes]()
     while True:
         centres.move(search.code_labels(tree))
         Q, _ = quantise(centres.distances() * search.total[:, None])
-        whole, tried = code_tree(tree, search.columns), dict[bytes, Tree]()
-        for node in np.flatnonzero(whole.left >= 0):
-            for by in (0, 1, 2):
-                new = value_tree(search.regrow(prune(whole, node, by), Q), search.columns)
-                if search.fits(new):
-                    new = search.own_labels(new)
-                    tried.setdefault(search.code_labels(new).tobytes(), new)
-        trees = list(tried.values())
-        values = [centres.cost(search.code_labels(new)) for new in trees]
-        if not trees or min(values) >= cost - 1e-12 * abs(cost):
+        whole, found = code_tree(tree, search.columns), None
+        ways = [(node, by) for node in np.flatnonzero(whole.left >= 0) for by in (0, 1, 2)]
+        for i in range(len(ways)):
+            node, by = ways[(turn + i) % len(ways)]
+            new = search.own_labels(search.regrow(prune(whole, node, by), Q))
+            labels = search.optimizer.labels(new)
+            if labels.tobytes() in seen:
+                continue
+            seen.add(labels.tobytes())
+            value = centres.cost(labels)
+            if value < cost - 1e-12 * abs(cost):
+                found, turn = value_tree(new, search.columns), (turn + i + 1) % len(ways)
+                break
+        if found is None or not search.fits(found):
             return tree, cost
-        best = int(np.argmin(values))
-        tree, cost = _polish(search, trees[best], values[best], centres)
+        tree, cost = _polish(search, found, value, centres)
 
 # %% ../nbs/460_search.ipynb #cea8edc4
 def best_found(
@@ -594,11 +611,13 @@ def best_found(
     order = sorted(range(len(trees)), key=lambda i: round(float(values[i] / unit), 12))
     candidates = list(zip(trees, values))
     order = order[: 1 if search.big else 4 if search.heavy else len(order)]
-    centres = Centres(search.gram, search.code_labels(trees[order[0]]), search.total, k)
+    centres = search.centres(trees[order[0]])
     candidates += [_polish(search, trees[i], values[i], centres) for i in order]
     if not search.heavy:
-        tree, cost = min(candidates, key=lambda c: round(float(c[1] / unit), 12))
-        candidates.append(_regrown(search, tree, cost, centres))
+        ranked = sorted(candidates, key=lambda c: round(float(c[1] / unit), 12))
+        some = {tree.to_json(): (tree, cost) for tree, cost in ranked}  # each once
+        for tree, cost in list(some.values())[:REGROWN]:
+            candidates.append(_regrown(search, tree, cost, centres))
     least = min(cost for _, cost in candidates)
     near = [tree for tree, cost in candidates if cost <= least + 1e-12 * abs(least)]
     return min(near, key=lambda t: (t.depth, t.n_leaves))
@@ -652,23 +671,22 @@ def search_tree(
     "The cheapest tree that the search finds, and the run of Kernel IMM that bounds its cost."
     limits = settings.leaves(reference.k), settings.max_depth, settings.cuts, problem.bins
     search = Search(problem.points, problem.total, aim or reference, *limits)
-    names = list(SURROGATES.get(problem.kernel.name, ()))
-    chosen = names[:1] if settings.surrogate == "auto" else [settings.surrogate]
-    runs = []
-    if search.max_leaves >= reference.k:
-        for name in chosen if search.big else dict.fromkeys(chosen + names):
-            try:
-                one = replace(settings, surrogate=name)
-                runs.append(imm_run(problem, one, reference, quiet=True))
-            except ValueError:
-                if name == settings.surrogate:  # the one that was asked for
-                    raise
-    if runs and not search.big:
+    names, run = [settings.surrogate], None
+    if settings.surrogate == "auto":
+        names = list(SURROGATES.get(problem.kernel.name, ()))
+    for name in names if search.max_leaves >= reference.k else ():
+        try:
+            run = imm_run(problem, replace(settings, surrogate=name), reference, quiet=True)
+            break
+        except ValueError:
+            if name == settings.surrogate:  # the one that was asked for
+                raise
+    if run is not None and not search.big:
         search.features = centre_features(
-            reference.V, search.columns, runs[0].surrogate, WORK_LIMIT / 4
+            reference.V, search.columns, run.surrogate, WORK_LIMIT / 4
         )
-    base = runs[0] if runs and search.fits(runs[0].tree) else None
-    return Grown(best_found(search, [run.tree for run in runs]), base)
+    base = run if run is not None and search.fits(run.tree) else None
+    return Grown(best_found(search, [] if run is None else [run.tree]), base)
 
 # %% ../nbs/460_search.ipynb #539409af
 @with_shared_documentation
@@ -694,9 +712,9 @@ class KernelTree(KernelIMM):
         As for `KernelKMeans`, but not "precomputed". It need not have surrogate features.
     gamma ...
     surrogate : str, default="auto"
-        Surrogate features of the tree of Kernel IMM that the certificate is about. Those of the
-        kernel are all tried as starts. With "auto", features that the data does not allow are
-        left out; those asked for by name must work.
+        Surrogate features of the tree of Kernel IMM, which is a start, and which the certificate
+        is about. "auto": the first of the kernel's that the data allows; those asked for by name
+        must work.
     order : int or "auto", default=5
         Order of Taylor features.
     shift : "auto", float or array, default="auto"
