@@ -11,7 +11,9 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
-LATER = set[str]()  # chapters that are still to get their frame
+LATER = {  # chapters that are still to get their frame
+    "460_search",
+}  # fmt: skip
 
 
 def chapters():
