@@ -746,14 +746,16 @@ def _medoids(problem: _Problem, run: Run) -> _Medoids | None:
     "The constant of the theorem about medoids, if it covers this kernel and these features."
     kernel, k, more = problem.kernel.name, problem.k, 2 if run.midpoints else 1
     coordinates = run.surrogate == "coordinate"
-    if coordinates and kernel in ("gaussian", "linear"):
-        return _Medoids(run.factor(k), False, kernel == "gaussian")
+    if coordinates and kernel == "gaussian":
+        return _Medoids(run.factor(k), False, True)
+    if coordinates and kernel == "linear":
+        return _Medoids(run.sharp_factor(k), False, False)
     if coordinates and kernel == "laplace":
         return _Medoids(1 + more * (k - 1), True, True)
     if run.midpoints and kernel in ("hellinger", "intersection"):
         return None  # the middle of two values is not that of their features
     if kernel == "hellinger":
-        return _Medoids(run.factor(k), False, False)
+        return _Medoids(run.sharp_factor(k), False, False)
     if kernel == "intersection":
         return _Medoids(float(k), True, False)
     if run.surrogate == "interval":
@@ -793,7 +795,8 @@ def _medoid_chains(
         beta = 1.0 if known is None else known.factor
         value = M + mistakes if metric else (np.sqrt(M) + np.sqrt(mistakes)) ** 2
         name = "M + Σ t(u)D(u)" if metric else "(√M + √Σ t(u)D(u))²"
-        links.append(_Link(name, value, "every mistake moves a point by at most D(u)"))
+        if notes or metric or problem.k > 2 or value <= (1 + 1e-9) * beta * M:  # or a better way
+            links.append(_Link(name, value, "every mistake moves a point by at most D(u)"))
     if not notes:
         links += [
             _Link("β M", beta * M, "g is concave" if potential else _FEWEST),

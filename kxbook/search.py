@@ -9,13 +9,24 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from .columns import Column, compiled, encode, encode_columns
+from kxbook.codetree import (
+    CodeTree,
+    code_tree,
+    coded_points,
+    grow_codes,
+    leaves_reached,
+    prune,
+    recut,
+    single_leaf,
+    value_tree,
+)
+from .columns import Column, encode, encode_columns
 from kxbook.estimators import (
     KernelExKMC,
     KernelIMM,
@@ -33,26 +44,76 @@ from .nodes import BinnedCosts, SortedCosts
 from .oblivious import Features, below_one, centre_features, preimage_tree, random_cuts
 from .price import kernel_cost
 from .surrogate import SURROGATES
-from .sweep import quantise, sweep
+from .sweep import quantise
 from .tree import Tree, TreeBuilder, build_tree
 
 # %% auto #0
-__all__ = ['EXACT_FOR', 'EXACT_WORK', 'MAX_EXACT_POINTS', 'WORK_LIMIT', 'LEAF_LIMITS', 'SAMPLE_SIZE', 'DEPTH_PENALTY', 'DRAWS',
-           'CutOptimizer', 'centre_scatter', 'scatter_tree', 'nearest_tree', 'Search', 'starts', 'best_found',
-           'agreement_tree', 'search_tree', 'KernelTree']
+__all__ = ['EXACT_FOR', 'EXACT_WORK', 'MAX_EXACT_POINTS', 'WORK_LIMIT', 'LEAF_LIMITS', 'SAMPLE_SIZE', 'DEPTH_PENALTY', 'REGROWN',
+           'DRAWS', 'Centres', 'CutOptimizer', 'centre_scatter', 'scatter_tree', 'nearest_tree', 'Search', 'starts',
+           'best_found', 'agreement_tree', 'search_tree', 'KernelTree']
 
 # %% ../nbs/460_search.ipynb #dbb2740c
-def _distances(gram: Gram, labels: NDArray, total: NDArray, k: int, old: NDArray | None) -> NDArray:
-    "Squared distances to the means of clusters, (n, k); an empty one keeps its old column."
-    V = np.zeros((gram.n, k))
-    V[np.arange(gram.n), labels] = total
-    S, size = gram.times(V), V.sum(0)
-    own, some = total * S[np.arange(gram.n), labels], np.maximum(size, 1e-300)
-    q = np.bincount(labels, own, k) / some / some
-    D = sq_dists(S, gram.diag, size, q)
-    empty = size == 0
-    D[:, empty] = D[:, ~empty].max() if old is None else old[:, empty]
-    return np.maximum(D, 0)
+class Centres:
+    "The clusters of a tree and their sums with the kernel, which follow when points change."
+
+    def __init__(
+        self,
+        gram: Gram,  # the kernel on the points
+        labels: NDArray,  # (n,) cluster of each point
+        total: NDArray,  # (n,) their weights
+        k: int,  # number of clusters
+    ) -> None:
+        self.gram, self.total, self.k = gram, total, k
+        self.whole = float(total @ gram.diag)
+        self._sum_up(labels)
+
+    def _sum_up(self, labels: NDArray) -> None:
+        "All sums anew."
+        V = np.zeros((self.gram.n, self.k))
+        V[np.arange(self.gram.n), labels] = self.total
+        self.labels, self.S, self.changed = labels, self.gram.times(V), 0
+        self.q = np.bincount(labels, self.total * self.S[np.arange(len(V)), labels], self.k)
+
+    def _change(self, labels: NDArray) -> tuple[NDArray, NDArray]:
+        "The points whose label is another, and what they add to the weights of clusters."
+        rows = np.flatnonzero(labels != self.labels)
+        delta, at = np.zeros((len(rows), self.k)), np.arange(len(rows))
+        delta[at, labels[rows]] = self.total[rows]
+        delta[at, self.labels[rows]] = -self.total[rows]
+        return rows, delta
+
+    def _norms(self, rows: NDArray, delta: NDArray) -> NDArray:
+        "The sums of the kernel over the pairs of points of each cluster, after a change."
+        among = self.gram.part(rows).times(delta) if len(rows) else delta
+        return self.q + (delta * (2 * self.S[rows] + among)).sum(0)
+
+    def cost(self, labels: NDArray) -> float:
+        "What clusters with other labels cost."
+        rows, delta = self._change(labels)
+        if 4 * len(rows) > self.gram.n:
+            return kernel_cost(self.gram, labels, self.total)
+        size = np.bincount(labels, self.total, self.k)
+        some = size > 0
+        return self.whole - float((self._norms(rows, delta)[some] / size[some]).sum())
+
+    def move(self, labels: NDArray) -> None:
+        "The same for other labels, from now on."
+        rows, delta = self._change(labels)
+        if 4 * (self.changed + len(rows)) > self.gram.n:  # before rounding adds up
+            self._sum_up(labels)
+        elif len(rows):
+            self.q = self._norms(rows, delta)
+            self.S = self.S + self.gram.times(delta, columns=rows)
+            self.labels, self.changed = labels, self.changed + len(rows)
+
+    def distances(self, old: NDArray | None = None) -> NDArray:
+        "Squared distances of all points, (n, k); to an empty cluster the old ones, if there are."
+        size = np.bincount(self.labels, self.total, self.k)
+        some = np.maximum(size, 1e-300)
+        D = sq_dists(self.S, self.gram.diag, size, self.q / some / some)
+        empty = size == 0
+        D[:, empty] = D[:, ~empty].max() if old is None else old[:, empty]
+        return np.maximum(D, 0)
 
 # %% ../nbs/460_search.ipynb #55011d83
 class _CodeCut(NamedTuple):
@@ -72,79 +133,7 @@ class _CodeCut(NamedTuple):
         column = columns[self.axis]
         return builder.split(leaf, self.axis, column.lo[self.first], column.hi[self.last])
 
-
-@dataclass
-class _Node:
-    "A node of a tree whose cuts may move."
-
-    cut: _CodeCut = _CodeCut(-1, 0, 0)  # means nothing at a leaf
-    sides: tuple[_Node, _Node] | None = None  # inside, outside; None: a leaf
-    label: int = 0
-
-    def leaves(self) -> Iterator[_Node]:
-        "The leaves from left to right; by a list, as for all walks: trees may be deep."
-        todo = [self]
-        while todo:
-            node = todo.pop()
-            if node.sides is None:
-                yield node
-            else:
-                todo += node.sides[::-1]
-
-    def route(self, columns: list[Column], rows: NDArray, out: NDArray) -> None:
-        "Write the labels of the given rows."
-        todo = [(self, rows)]
-        while todo:
-            node, rows = todo.pop()
-            if node.sides is None:
-                out[rows] = node.label
-            elif len(rows):
-                inside = node.cut.inside(columns, rows)
-                todo += zip(node.sides, (rows[inside], rows[~inside]))
-
-
-def _editable(tree: Tree, columns: list[Column]) -> _Node:
-    "A tree whose cuts may move, from one of values."
-    nodes = [_Node(label=int(label)) for label in tree.label]
-    for i in np.flatnonzero(tree.left >= 0):
-        axis = int(tree.axis[i])
-        values = columns[axis].values
-        first = int(np.searchsorted(values, tree.lo[i], "left"))
-        last = int(np.searchsorted(values, tree.hi[i], "right")) - 1
-        nodes[i].cut = _CodeCut(axis, first, last)
-        nodes[i].sides = nodes[tree.left[i]], nodes[tree.right[i]]
-    return nodes[0]
-
-
-def _frozen(root: _Node, columns: list[Column]) -> Tree:
-    "The tree of values; sibling leaves with the same label are merged."
-    builder, todo = TreeBuilder(len(columns)), [(0, root)]
-    while todo:
-        i, node = todo.pop()
-        if node.sides is None:
-            builder.labels[i] = node.label
-        else:
-            todo += zip(node.cut.split(builder, i, columns), node.sides)
-    return builder.build()
-
 # %% ../nbs/460_search.ipynb #c815f2ab
-@compiled
-def _sums_by_code(codes: NDArray, rows: NDArray, w: NDArray, m: int) -> tuple[NDArray, NDArray]:
-    "The codes of some rows, of m, and beside each the sum of w over its rows, and zero."
-    sums, seen, count = np.zeros(m, np.int64), np.zeros(m, np.bool_), 0
-    for i in range(len(rows)):
-        c = codes[rows[i]]
-        sums[c] += w[i]
-        count += not seen[c]
-        seen[c] = True
-    present, G, count = np.empty(count, np.int64), np.zeros((count, 2), np.int64), 0
-    for c in range(m):
-        if seen[c]:
-            present[count], G[count, 0] = c, sums[c]
-            count += 1
-    return present, G
-
-
 class CutOptimizer:
     "Moves the cuts of trees on given points, for a table of costs."
 
@@ -154,81 +143,21 @@ class CutOptimizer:
         cuts: str = "interval",  # "interval", or "threshold"
         shared: bool = True,  # whether several leaves may have one label
     ) -> None:
-        self.columns, self.threshold, self.shared = columns, cuts == "threshold", shared
-        self.rows = np.arange(len(columns[0].codes))
+        self.columns, self.intervals, self.shared = columns, cuts == "interval", shared
+        self.points = coded_points(columns)
 
-    def labels(self, root: _Node) -> NDArray:
+    def labels(self, tree: CodeTree) -> NDArray:
         "The label of every point."
-        out = np.empty(len(self.rows), dtype=int)
-        root.route(self.columns, self.rows, out)
-        return out
+        return tree.label[leaves_reached(tree, self.points.codes)]
+
+    def recut(self, tree: CodeTree, Q: NDArray, passes: int = 20) -> CodeTree:
+        "The tree with its cuts moved, for costs in whole numbers."
+        return recut(tree, self.points, Q, self.intervals, self.shared, passes)
 
     def improve(self, tree: Tree, D: NDArray, passes: int = 20) -> Tree:
         "The tree with its cuts moved, as long as the costs of its labels fall."
-        root = _editable(tree, self.columns)
-        best = D[self.rows, self.labels(root)].sum()
-        for _ in range(passes):
-            root = self._recut(root, self.rows, D)
-            cost = D[self.rows, self.labels(root)].sum()
-            if cost >= best - 1e-12 * abs(best):
-                break
-            best = cost
-        return _frozen(root, self.columns)
-
-    def _recut(self, root: _Node, rows: NDArray, D: NDArray) -> _Node:
-        "The root with the best cut above its two trees, and these in turn."
-        new_root, out = _Node(), np.empty(len(self.rows), dtype=int)
-        todo = [(new_root, root, rows)]
-        while todo:
-            new, node, rows = todo.pop()
-            if len(rows) == 0:
-                new.label = next(node.leaves()).label
-                continue
-            if node.sides is None:
-                new.label = int(D[rows].sum(0).argmin()) if self.shared else node.label
-                continue
-            costs = []
-            for side in node.sides:
-                side.route(self.columns, rows, out)
-                costs.append(D[rows, out[rows]])
-            cut, swap = self._best_cut(node.cut, rows, costs[0] - costs[1])
-            left, right = node.sides[::-1] if swap else node.sides
-            if cut is None:  # all points go to one side
-                todo.append((new, right, rows))
-                continue
-            inside = cut.inside(self.columns, rows)
-            new.cut, new.sides = cut, (_Node(), _Node())
-            todo.append((new.sides[1], right, rows[~inside]))
-            todo.append((new.sides[0], left, rows[inside]))
-        return new_root
-
-    def _best_cut(
-        self, current: _CodeCut, rows: NDArray, more: NDArray
-    ) -> tuple[_CodeCut | None, bool]:
-        "The cut, and whether the sides change places; no cut if the outside takes all."
-        unit = max(float(np.abs(more).max()), 1e-300) / 2.0 ** (51 - int(np.log2(len(rows)) + 1))
-        w = np.rint(more / unit).astype(np.int64)  # so that sums are exact
-
-        def total(cut: _CodeCut) -> tuple[int, bool]:
-            inside = cut.inside(self.columns, rows)
-            here, rest = int(w[inside].sum()), int(w[~inside].sum())
-            return (here, False) if here <= rest else (rest, True)
-
-        best, (value, swap) = current, total(current)
-        for axis, column in enumerate(self.columns):
-            present, G = _sums_by_code(column.codes, rows, w, len(column.values))
-            if len(present) < 2:
-                continue
-            cost, first, last = sweep(G, self.threshold)
-            if cost < value:
-                cut = _CodeCut(axis, int(present[first]) if first else 0, int(present[last]))
-                cost, other = total(cut)
-                if cost < value:
-                    value, swap, best = cost, other, cut
-        whole = int(w.sum())
-        if min(whole, 0) <= value:  # one side for all is as good
-            return None, whole < 0
-        return best, swap
+        moved = self.recut(code_tree(tree, self.columns), quantise(D)[0], passes)
+        return value_tree(moved, self.columns)
 
 # %% ../nbs/460_search.ipynb #0162da73
 def centre_scatter(
@@ -431,7 +360,11 @@ WORK_LIMIT = 10**8  # the same, for points times axes times clusters squared; te
 LEAF_LIMITS = 64, 256  # the same for leaves alone; and leaves beyond which no tree is improved
 SAMPLE_SIZE = 5_000  # points that stand for many, where a start need not see them all
 DEPTH_PENALTY = 0.3  # λ of the trees by the nearest centre left
+REGROWN = 6  # trees that are pruned and grown again, the cheapest first
 DRAWS = 8  # random trees of each kind, of which the cheapest is a start
+
+
+_AnyTree = TypeVar("_AnyTree", Tree, CodeTree)
 
 
 @dataclass
@@ -478,21 +411,41 @@ class Search:
         own = (V * self.gram.times(V)).sum(0) / size
         return list(self.total @ self.gram.diag - own.reshape(len(trees), -1).sum(1))
 
-    def own_labels(self, tree: Tree) -> Tree:
+    def own_labels(self, tree: _AnyTree) -> _AnyTree:
         "The tree itself, or with a label for each leaf if there are enough."
         if self.max_leaves > self.k:
             return tree
-        root = _editable(tree, self.columns)
-        ends, leaves = tree.apply(self.X), list(root.leaves())
-        free = set(range(self.k))
-        for i in np.argsort(-np.bincount(ends, self.total, len(leaves)), kind="stable"):
-            wanted = leaves[i].label
-            leaves[i].label = wanted if wanted in free else min(free)
-            free.discard(leaves[i].label)
-        return _frozen(root, self.columns)
+        code = code_tree(tree, self.columns) if isinstance(tree, Tree) else tree
+        ends, label = leaves_reached(code, self.optimizer.points.codes), tree.label.copy()
+        heavy, free = np.bincount(ends, self.total, len(label)), set(range(self.k))
+        leaves = np.flatnonzero(tree.left < 0)
+        for leaf in leaves[np.argsort(-heavy[leaves], kind="stable")]:
+            label[leaf] = label[leaf] if label[leaf] in free else min(free)
+            free.discard(int(label[leaf]))
+        return replace(tree, label=label) if isinstance(tree, Tree) else tree._replace(label=label)
+
+    def code_labels(self, tree: Tree) -> NDArray:
+        "The labels of all points."
+        return self.optimizer.labels(code_tree(tree, self.columns))
+
+    def centres(self, tree: Tree) -> Centres:
+        "The clusters of a tree, and their sums with the kernel."
+        return Centres(self.gram, self.code_labels(tree), self.total, self.k)
+
+    def regrow(self, tree: CodeTree, Q: NDArray) -> CodeTree:
+        "Grow a tree of codes by costs in whole numbers, within the limits, and move its cuts."
+        depth = len(self.X) if self.max_depth is None else self.max_depth
+        limits = self.max_leaves, depth, self.optimizer.intervals
+        return self.optimizer.recut(grow_codes(tree, self.optimizer.points, Q, *limits), Q)
 
     def grow(self, costs: NDArray, tree: Tree | None = None) -> Tree:
         "Grow a tree by a table of costs, within the limits."
+        if self.coarse is self.columns and not self.big:
+            begin = single_leaf() if tree is None else code_tree(tree, self.columns)
+            depth = len(self.X) if self.max_depth is None else self.max_depth
+            limits = self.max_leaves, depth, self.optimizer.intervals
+            grown = grow_codes(begin, self.optimizer.points, quantise(costs)[0], *limits)
+            return value_tree(grown, self.columns)
         store = self.store([c.codes for c in self.coarse], quantise(costs)[0], self.X)
         limits = Limits(self.max_leaves, self.max_depth, self.cuts, quiet=True)
         return grow_from(store, self.coarse, limits, tree)
@@ -594,54 +547,47 @@ def starts(
     return list({tree.to_json(): tree for tree in trees}.values())
 
 # %% ../nbs/460_search.ipynb #855538ad
-def _polish(search: Search, tree: Tree, cost: float) -> tuple[Tree, float]:
+def _polish(
+    search: Search, tree: Tree, cost: float, centres: Centres | None = None
+) -> tuple[Tree, float]:
     "Lloyd's algorithm for trees: centres, cuts, centres, as long as the cost falls."
     D = None
     if tree.n_leaves > LEAF_LIMITS[1]:
         return tree, cost
-    for _ in range(2 if isinstance(search.gram, StreamedGram) else 30):
-        labels = tree.predict(search.X)
-        D = _distances(search.gram, labels, search.total, search.k, D)
+    centres = centres or search.centres(tree)
+    for _ in range(30):
+        centres.move(search.code_labels(tree))
+        D = centres.distances(D)
         new = search.own_labels(search.optimizer.improve(tree, D * search.total[:, None]))
-        (value,) = search.costs([new])
+        value = centres.cost(search.code_labels(new))
         if not search.fits(new) or value >= cost - 1e-12 * abs(cost):
             break
         tree, cost = new, value
     return tree, cost
 
 # %% ../nbs/460_search.ipynb #692387c5
-def _pruned(root: _Node) -> Iterator[None]:
-    "Change the tree so that one inner node is a leaf or one of its children; then back."
-    todo = [root]
-    while todo:
-        node = todo.pop()
-        if node.sides is None:
-            continue
-        kept, (left, right) = replace(node), node.sides
-        for other in (_Node(label=next(left.leaves()).label), left, right):
-            node.__dict__.update(other.__dict__)
-            yield
-            node.__dict__.update(kept.__dict__)
-        todo += [right, left]
-
-
-def _regrown(search: Search, tree: Tree, cost: float) -> tuple[Tree, float]:
-    "Prune one node and grow again, as long as that helps."
+def _regrown(search: Search, tree: Tree, cost: float, centres: Centres) -> tuple[Tree, float]:
+    "Prune one node and grow again, as long as that helps; after a success with the next node."
+    turn, seen = 0, set[bytes]()
     while True:
-        labels = tree.predict(search.X)
-        D = _distances(search.gram, labels, search.total, search.k, None)
-        D, root, tried = D * search.total[:, None], _editable(tree, search.columns), []
-        for _ in _pruned(root):
-            less = _frozen(root, search.columns)
-            if less.n_leaves < tree.n_leaves:
-                more = search.optimizer.improve(search.grow(D, less), D)
-                tried.append(search.own_labels(more))
-        tried = [t for t in tried if search.fits(t)]
-        values = search.costs(tried)
-        if not tried or min(values) >= cost - 1e-12 * abs(cost):
+        centres.move(search.code_labels(tree))
+        Q, _ = quantise(centres.distances() * search.total[:, None])
+        whole, found = code_tree(tree, search.columns), None
+        ways = [(node, by) for node in np.flatnonzero(whole.left >= 0) for by in (0, 1, 2)]
+        for i in range(len(ways)):
+            node, by = ways[(turn + i) % len(ways)]
+            new = search.own_labels(search.regrow(prune(whole, node, by), Q))
+            labels = search.optimizer.labels(new)
+            if labels.tobytes() in seen:
+                continue
+            seen.add(labels.tobytes())
+            value = centres.cost(labels)
+            if value < cost - 1e-12 * abs(cost):
+                found, turn = value_tree(new, search.columns), (turn + i + 1) % len(ways)
+                break
+        if found is None or not search.fits(found):
             return tree, cost
-        best = int(np.argmin(values))
-        tree, cost = _polish(search, tried[best], values[best])
+        tree, cost = _polish(search, found, value, centres)
 
 # %% ../nbs/460_search.ipynb #cea8edc4
 def best_found(
@@ -665,10 +611,13 @@ def best_found(
     order = sorted(range(len(trees)), key=lambda i: round(float(values[i] / unit), 12))
     candidates = list(zip(trees, values))
     order = order[: 1 if search.big else 4 if search.heavy else len(order)]
-    candidates += [_polish(search, trees[i], values[i]) for i in order]
+    centres = search.centres(trees[order[0]])
+    candidates += [_polish(search, trees[i], values[i], centres) for i in order]
     if not search.heavy:
-        tree, cost = min(candidates, key=lambda c: round(float(c[1] / unit), 12))
-        candidates.append(_regrown(search, tree, cost))
+        ranked = sorted(candidates, key=lambda c: round(float(c[1] / unit), 12))
+        some = {tree.to_json(): (tree, cost) for tree, cost in ranked}  # each once
+        for tree, cost in list(some.values())[:REGROWN]:
+            candidates.append(_regrown(search, tree, cost, centres))
     least = min(cost for _, cost in candidates)
     near = [tree for tree, cost in candidates if cost <= least + 1e-12 * abs(least)]
     return min(near, key=lambda t: (t.depth, t.n_leaves))
@@ -722,23 +671,22 @@ def search_tree(
     "The cheapest tree that the search finds, and the run of Kernel IMM that bounds its cost."
     limits = settings.leaves(reference.k), settings.max_depth, settings.cuts, problem.bins
     search = Search(problem.points, problem.total, aim or reference, *limits)
-    names = list(SURROGATES.get(problem.kernel.name, ()))
-    chosen = names[:1] if settings.surrogate == "auto" else [settings.surrogate]
-    runs = []
-    if search.max_leaves >= reference.k:
-        for name in chosen if search.big else dict.fromkeys(chosen + names):
-            try:
-                one = replace(settings, surrogate=name)
-                runs.append(imm_run(problem, one, reference, quiet=True))
-            except ValueError:
-                if name == settings.surrogate:  # the one that was asked for
-                    raise
-    if runs and not search.big:
+    names, run = [settings.surrogate], None
+    if settings.surrogate == "auto":
+        names = list(SURROGATES.get(problem.kernel.name, ()))
+    for name in names if search.max_leaves >= reference.k else ():
+        try:
+            run = imm_run(problem, replace(settings, surrogate=name), reference, quiet=True)
+            break
+        except ValueError:
+            if name == settings.surrogate:  # the one that was asked for
+                raise
+    if run is not None and not search.big:
         search.features = centre_features(
-            reference.V, search.columns, runs[0].surrogate, WORK_LIMIT / 4
+            reference.V, search.columns, run.surrogate, WORK_LIMIT / 4
         )
-    base = runs[0] if runs and search.fits(runs[0].tree) else None
-    return Grown(best_found(search, [run.tree for run in runs]), base)
+    base = run if run is not None and search.fits(run.tree) else None
+    return Grown(best_found(search, [] if run is None else [run.tree]), base)
 
 # %% ../nbs/460_search.ipynb #539409af
 @with_shared_documentation
@@ -764,9 +712,9 @@ class KernelTree(KernelIMM):
         As for `KernelKMeans`, but not "precomputed". It need not have surrogate features.
     gamma ...
     surrogate : str, default="auto"
-        Surrogate features of the tree of Kernel IMM that the certificate is about. Those of the
-        kernel are all tried as starts. With "auto", features that the data does not allow are
-        left out; those asked for by name must work.
+        Surrogate features of the tree of Kernel IMM, which is a start, and which the certificate
+        is about. "auto": the first of the kernel's that the data allows; those asked for by name
+        must work.
     order : int or "auto", default=5
         Order of Taylor features.
     shift : "auto", float or array, default="auto"

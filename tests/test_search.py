@@ -8,6 +8,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from kxbook import KernelExKMC, KernelExpand, KernelIMM, KernelTree
+from kxbook.codetree import CodeTree, code_tree, prune, value_tree
 from kxbook.columns import encode
 from kxbook.data import load_flame, load_pathbased
 from kxbook.fit import Reference
@@ -17,14 +18,10 @@ from kxbook.kernel import gaussian, laplace, linear, quadratic, taylor
 from kxbook.price import kernel_cost
 from kxbook.search import (
     LEAF_LIMITS,
+    Centres,
     CutOptimizer,
     Search,
     _cart,
-    _CodeCut,
-    _editable,
-    _frozen,
-    _Node,
-    _pruned,
     _scatters,
     centre_features,
     centre_scatter,
@@ -206,25 +203,50 @@ def test_deep_trees(n):
     assert model.cost_ <= start.cost_ + 1e-9 and model.n_leaves_ <= n
 
 
+def deep(n, first, last):
+    "A tree that cuts off one code, or all up to one, at a time; labels 0 and 1 in turn."
+    axis, left, right, label = np.full((4, 2 * n - 1), -1)
+    axis[:-1:2], left[:-1:2] = 0, np.arange(1, 2 * n - 1, 2)
+    right[:-1:2], label[1::2], label[-1] = np.arange(2, 2 * n, 2), np.arange(n - 1) % 2, 1
+    ends = np.full((2, 2 * n - 1), -1)
+    ends[:, :-1:2] = first, last
+    return CodeTree(axis, *ends, left, right, label)
+
+
 def test_walks_through_deep_trees():
     n = 3000
-    column = encode(np.arange(float(n)))
-    chain = leaf = _Node(label=1)
-    for i in range(1, n):  # one point is cut off at a time
-        chain = _Node(_CodeCut(0, i, i), (_Node(label=i % 2), chain))
-    labels = [node.label for node in chain.leaves()]
-    assert len(labels) == n and leaf.label == labels[-1]
-    optimizer, tree = CutOptimizer([column]), _frozen(chain, [column])
-    assert (optimizer.labels(chain) == tree.predict(np.arange(float(n))[:, None])).all()
-    assert _frozen(_editable(tree, [column]), [column]) == tree
-    assert len(list(zip(range(9), _pruned(chain)))) == 9
-    Phi = np.arange(float(n))[:, None]
-    stairs = _Node(label=0)
-    for i in range(n - 2, -1, -1):  # one threshold after the other
-        stairs = _Node(_CodeCut(0, 0, i), (_Node(label=i % 2), stairs))
-    thresholds = _frozen(stairs, [column])
-    pulled = preimage_tree(thresholds, [(Phi, Phi[:1])], [column])
-    assert (pulled.predict(Phi) == thresholds.predict(Phi)).all()
+    column, Z = encode(np.arange(float(n))), np.arange(float(n))[:, None]
+    below = np.arange(n - 1)
+    chain = deep(n, below[::-1], below[::-1])  # one point is cut off at a time
+    optimizer, tree = CutOptimizer([column]), value_tree(chain, [column])
+    assert (optimizer.labels(chain) == tree.predict(Z)).all()
+    assert value_tree(code_tree(tree, [column]), [column]) == tree
+    for node, by, leaves in ((0, 0, 1), (0, 2, n - 1), (2 * n - 4, 1, n - 1)):
+        assert (prune(chain, node, by).left < 0).sum() in (leaves, leaves - 1)  # siblings may merge
+    thresholds = value_tree(deep(n, np.zeros(n - 1, int), below), [column])  # one after the other
+    pulled = preimage_tree(thresholds, [(Z, Z[:1])], [column])
+    assert (pulled.predict(Z) == thresholds.predict(Z)).all()
+
+
+@pytest.mark.parametrize("how", ["dense", "streamed", "nystroem"])
+def test_centres_that_follow_agree_with_those_computed_anew(how):
+    rng = np.random.default_rng(3)
+    X, w, k = rng.normal(size=(200, 3)), rng.random(200) + 0.1, 4
+    gram = as_gram(gaussian(0.3), X, how, rank=30, rng=np.random.default_rng(0))
+    label = rng.integers(0, k, size=200)
+    centres = Centres(gram, label, w, k)
+    for share in (0.0, 0.01, 0.05, 0.1, 0.2, 0.5, 0.02):
+        label = np.where(rng.random(200) < share, rng.integers(0, k - 1, size=200), label)
+        assert np.isclose(centres.cost(label), kernel_cost(gram, label, w), rtol=1e-11)
+        centres.move(label)
+        anew = Centres(gram, label, w, k)
+        assert np.allclose(centres.distances(), anew.distances(), atol=1e-10)
+    assert centres.changed < 200
+    emptied = np.where(label == 0, 1, label)
+    assert np.isclose(centres.cost(emptied), kernel_cost(gram, emptied, w), rtol=1e-11)
+    old = centres.distances()
+    centres.move(emptied)
+    assert (centres.distances(old)[:, 0] == old[:, 0]).all()
 
 
 def test_a_start_that_the_data_does_not_allow_is_left_out():

@@ -19,7 +19,7 @@ ALWAYS = [
 BESIDE = {  # test files beside test_<module>.py
     "README.md": ["readme"], "CONTRIBUTING.md": ["contributing"], "Makefile": ["readme", "project"], "pyproject.toml": ["package", "project"], ".github": ["project"],
     "site": ["site"], "index.md": ["site"], "_quarto.yml": ["site"], "tools": ["tools"], "nbs/conftest.py": ["notebooks"],
-    "kkmeans": ["estimators"], "rigorous": ["certificates"], "price": ["price", "certificates"], "certificate": ["price", "certificates"], "exact": ["price"], "imm": ["imm", "grow"], "columns": ["imm", "grow"], "sweep": ["grow", "tree"], "kernel": ["gram"], "nodes": ["imm", "grow"], "fit": ["fit", "estimators"], "memory": ["fit"], "tables": ["scale"], "partitioned": ["fit", "scale"],
+    "kkmeans": ["estimators"], "rigorous": ["certificates"], "price": ["price", "certificates"], "certificate": ["price", "certificates"], "exact": ["price"], "imm": ["imm", "grow"], "columns": ["imm", "grow"], "codetree": ["search"], "sweep": ["grow", "tree"], "kernel": ["gram"], "nodes": ["imm", "grow"], "fit": ["fit", "estimators"], "memory": ["fit"], "tables": ["scale"], "partitioned": ["fit", "scale"],
     **dict.fromkeys(("report.table", "report.words", "report.export", "report.page", "report.explanation", "kxbook/report"), ["report", "page", "explain", "cli"]),
 }  # fmt: skip
 
