@@ -380,7 +380,7 @@ def test_the_same_book_again_is_the_same_and_a_removed_chapter_is_gone(book, tmp
 
 def test_kernels_have_loaded_what_most_chapters_need(tmp_path):
     "They are copies of one process, and know nothing of each other."
-    code = "import os, sys\nprint({'kxbook.search', 'warm'} <= {*sys.modules}, 'mine' in globals())\nmine = 1"
+    code = "import os, sys\nprint({'kxbook.search', 'tools.warm'} <= {*sys.modules}, 'mine' in globals())\nmine = 1"
     for _ in range(2):
         nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
         ((output,),) = build.execute(nb, "n", tmp_path)
