@@ -226,25 +226,29 @@ def run_all(notebooks, order, root, work):
 
     # Python 3.11 may fail to parse in two threads at a time (its issue 106905)
     kept = {p: work / "outputs" / f"{fingerprint(notebooks[p], p, root)}.json" for p in order}
-    pool = ThreadPoolExecutor(os.cpu_count())
-    try:
-        done = dict(
-            zip(order, pool.map(lambda path: run(notebooks[path], path, root, kept[path]), order))
-        )
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-    times = sorted(
-        ((seconds, path) for path, (*_, seconds) in done.items() if seconds), reverse=True
-    )
-    for seconds, path in times:
-        print(f"  {seconds:6.1f} s  {path}")
     times_file = work / "seconds.json"
     took = json.loads(times_file.read_text()) if times_file.exists() else {}
-    took |= {path: round(seconds, 1) for seconds, path in times}
-    write(times_file, json.dumps({path: took[path] for path in sorted(took) if path in notebooks}))
-    for forgotten in set((work / "outputs").glob("*")) - {cached for _, cached, _ in done.values()}:
+    now: dict[str, float] = {}
+
+    def kept_or_run(path):
+        *made, seconds = run(notebooks[path], path, root, kept[path])
+        if seconds:
+            now[path] = round(seconds, 1)
+        return made
+
+    pool = ThreadPoolExecutor(os.cpu_count())
+    try:
+        done = dict(zip(order, pool.map(kept_or_run, order)))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        took |= now  # of an interrupted build too: the next one begins with the longest
+        took = {path: took[path] for path in sorted(took) if path in notebooks}
+        write(times_file, json.dumps(took))
+    for path in sorted(now, key=now.get, reverse=True):
+        print(f"  {now[path]:6.1f} s  {path}")
+    for forgotten in set((work / "outputs").glob("*")) - {cached for _, cached in done.values()}:
         forgotten.unlink()
-    return {path: nb for path, (nb, *_) in done.items()}
+    return {path: nb for path, (nb, _) in done.items()}
 
 
 def write(path, text):

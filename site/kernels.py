@@ -8,7 +8,10 @@ import sys
 from jupyter_client import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 
-LOADED = ["ipykernel.kernelapp", "matplotlib.pyplot", "pandas", "kxbook.plot", "kxbook.search"]
+LOADED = [
+    *("ipykernel.kernelapp", "matplotlib.pyplot", "pandas"),
+    *("kxbook.plot", "kxbook.search", "tools.warm"),
+]
 FORKS = "forkserver" in multiprocessing.get_all_start_methods()
 # a kernel that has been ended leaves locks behind, which the tracker then removes: no need to tell
 sys.warnoptions.append("ignore:resource_tracker:UserWarning")

@@ -53,10 +53,9 @@ REQUIRED = os.environ.get("KXBOOK_BROWSER") == "required"
 pytestmark = pytest.mark.skipif(bool(OBSTACLE) and not REQUIRED, reason=OBSTACLE or "-")
 SOME = (
     "index.html",
-    "nbs/350_exact.html",
-    "nbs/740_blueprint.html",
-    "api/kernel.html",
-)  # in every run of the tests
+    "nbs/260_sweep.html",
+    "api/grow.html",
+)  # in every run of the tests: small pages of each kind
 each_page = pytest.mark.parametrize(
     "page", [pytest.param(p, marks=() if p in SOME else pytest.mark.slow) for p in PAGES]
 )  # small tests, which processes can share

@@ -478,7 +478,7 @@ def test_internal_errors_have_their_own_code(iris, tmp_path, capsys, monkeypatch
     ) == ["iris.csv"]
 
 
-@pytest.mark.parametrize("moment", ["os.fsync", "os.replace"])
+@pytest.mark.parametrize("moment", [pytest.param("os.fsync", marks=pytest.mark.slow), "os.replace"])
 def test_a_killed_run_leaves_the_old_file(iris, tmp_path, moment):
     target = tmp_path / "r.html"
     target.write_text("old")

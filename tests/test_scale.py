@@ -3,6 +3,7 @@
 import os
 import threading
 import warnings
+from contextlib import contextmanager
 
 import dask
 import dask.array as da
@@ -168,8 +169,9 @@ def test_no_scheduler():
         connect("tcp://127.0.0.1:9", timeout=1)
 
 
-@pytest.fixture(scope="module")
-def cluster():
+@contextmanager
+def cluster_of(processes):
+    "A scheduler that is asked over TCP, and two workers, which may be threads of this process."
     from distributed import Client, LocalCluster
 
     with (
@@ -177,7 +179,8 @@ def cluster():
         LocalCluster(
             n_workers=2,
             threads_per_worker=1,
-            processes=True,
+            processes=processes,
+            protocol="tcp://",
             dashboard_address=None,
             memory_limit=0,
         ) as cluster,
@@ -186,15 +189,24 @@ def cluster():
         yield client
 
 
-def test_a_cluster_by_its_address(blobs, cluster):
+@pytest.mark.parametrize(
+    "processes", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["threads", "processes"]
+)
+def test_a_cluster_by_its_address(blobs, processes):
     X, y = blobs
     chunks = da.from_array(X, chunks=(500, -1))
-    with connect(cluster.scheduler.address):
+    with cluster_of(processes) as cluster, connect(cluster.scheduler.address):
         far = KernelExpand(bins=32, random_state=0).fit(chunks, reference_labels=y)
     assert same(
         far.tree_,
         KernelExpand(bins=32, gram="nystroem", random_state=0).fit(X, reference_labels=y).tree_,
     )
+
+
+@pytest.fixture
+def cluster():
+    with cluster_of(processes=True) as client:
+        yield client
 
 
 @pytest.mark.slow

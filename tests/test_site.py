@@ -380,7 +380,7 @@ def test_the_same_book_again_is_the_same_and_a_removed_chapter_is_gone(book, tmp
 
 def test_kernels_have_loaded_what_most_chapters_need(tmp_path):
     "They are copies of one process, and know nothing of each other."
-    code = "import os, sys\nprint('kxbook.search' in sys.modules, 'mine' in globals())\nmine = 1"
+    code = "import os, sys\nprint({'kxbook.search', 'tools.warm'} <= {*sys.modules}, 'mine' in globals())\nmine = 1"
     for _ in range(2):
         nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
         ((output,),) = build.execute(nb, "n", tmp_path)
@@ -413,6 +413,7 @@ def test_an_interrupted_build_goes_on_where_it_was(tmp_path, capsys):
     order = ["nbs/1.ipynb", "nbs/2.ipynb"]
     with pytest.raises(BookError, match="2.ipynb, cell 1"):
         build.run_all(notebooks("1 / 0"), order, tmp_path, tmp_path)
+    assert list(json.loads((tmp_path / "seconds.json").read_text())) == order[:1]
     capsys.readouterr()
     done = build.run_all(notebooks("print('two')"), order, tmp_path, tmp_path)
     assert list(done) == order and done[order[1]].cells[0].outputs[0].text == "two\n"

@@ -281,7 +281,7 @@ def test_the_book_has_ten_things_to_touch():
 
 @in_the_book
 @pytest.mark.parametrize("page", WITH_PICTURES)
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.slow), 390])
 def test_pictures_of_the_book(browser, page, width):
     errors, _ = visit(browser, page, width=width)
     figures = pictures(browser)

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -49,6 +50,7 @@ def code_cells(path):
     return [(i, s) for i, s in sources if not re.search(r"^#\| *eval: *false", s, re.M)]
 
 
+@cache
 def claims_in(source):
     "Id and changes of each claim of a cell, and the cell with the changes blanked: a change is not looked for in itself."
     if "claim(" not in source:

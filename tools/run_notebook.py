@@ -8,6 +8,7 @@ DONE = "every cell ran"
 LOADED = [  # by most notebooks: each process begins as a copy of one that has loaded them
     *("matplotlib.pyplot", "nbdev.test", "pandas"),
     *("kxbook.plot", "kxbook.search"),
+    "tools.warm",
 ]
 
 
