@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from unicodedata import normalize
 
@@ -38,6 +39,13 @@ def terms(path, changed):
     return found, re.compile(rf"(?<![\w-])({words})(?:e?s)?(?![\w-])", re.I)
 
 
+def in_anchor(node):
+    "Whether a link that a cell has written as HTML is open before a node; a link within a link would end it."
+    before = takewhile(lambda sibling: sibling is not node, node.parent.children)
+    html = "".join(raw.astext() for raw in before if isinstance(raw, nodes.raw))
+    return html.count("<a ") > html.count("</a>")
+
+
 class Terms(SphinxTransform):
     "Links to the glossary from a page, or anchors on the page of the glossary itself."
 
@@ -61,7 +69,11 @@ class Terms(SphinxTransform):
     def in_prose(self, text):
         "Whether a text stands in a paragraph, and in nothing there that is no prose, but for emphasis."
         node = text.parent
+        if in_anchor(text):
+            return False
         while isinstance(node, nodes.emphasis | nodes.strong):
+            if in_anchor(node):
+                return False
             node = node.parent
         beside = isinstance(node.parent, nodes.block_quote) or "statement-title" in node["classes"]
         return isinstance(node, nodes.paragraph) and not beside

@@ -98,6 +98,13 @@ def visit(browser, page, *, width=1280, theme="light"):
     ], browser.asked()
 
 
+def open_folds(browser):
+    "Open what is folded, but for code: solutions have formulas too."
+    browser.execute_script(
+        "for (const fold of document.querySelectorAll('article details:not(.code-fold)')) fold.open = true"
+    )
+
+
 def settle(browser):
     "Wait until the page has its fonts, and its place for everything."
     WebDriverWait(browser, 30).until(
@@ -125,6 +132,7 @@ def test_every_page(browser, page):
     assert all(url.startswith(("file:", "data:")) for url in loaded), (
         f"another host is named: {loaded}"
     )
+    open_folds(browser)
     for width in WIDTHS:
         browser.turn(width)
         settle(browser)
@@ -134,8 +142,11 @@ def test_every_page(browser, page):
         # colours are those of the widest
         found = browser.axe(without=() if width == WIDTHS[0] else ("color-contrast",))
         assert not found, f"{width} px\n" + "\n".join(found[:40])
-    browser.turn(theme="dark")
-    settle(browser)
+    for width in reversed(WIDTHS):
+        browser.turn(width, "dark")
+        settle(browser)
+        assert browser.overflow() <= 0, f"{width} px, dark"
+        assert browser.execute_script(BADLY_SET) == [[], [], []], f"{width} px, dark"
     assert browser.execute_script("return document.documentElement.dataset.theme") == "dark"
     found = browser.axe("color-contrast")
     assert not found, "dark\n" + "\n".join(found[:40])
@@ -177,6 +188,48 @@ def test_a_formula_that_cannot_break_scrolls_within_its_line(browser):
     browser.turn(390)
     settle(browser)
     assert not browser.execute_script("return planted.matches('.wide, .scrolls, [tabindex]')")
+
+
+def test_a_formula_in_a_fold_scrolls_once_it_is_opened(browser):
+    "In some browsers a folded solution has no width, so its formulas are looked at when it opens."
+    visit(browser, "nbs/310_price.html", width=390)
+    browser.execute_script(
+        "window.planted = document.querySelector('article details.admonition span.math'); katex.render(arguments[0], planted)",
+        LONG,
+    )
+    open_folds(browser)
+    settle(browser)
+    assert browser.execute_script("return planted.matches('.wide.scrolls.more-right')")
+    assert browser.execute_script(BADLY_SET) == [[], [], []] and browser.overflow() <= 0
+
+
+FOLLOWS = r"""
+return [...document.querySelectorAll('article .together > .math')].map((formula) => {
+  const next = document.createRange(), last = [...formula.querySelectorAll('.base')].pop().getBoundingClientRect();
+  next.setStart(formula.nextSibling, 0); next.setEnd(formula.nextSibling, 1);
+  return [formula.nextSibling.data, next.getBoundingClientRect().left - last.right];
+});
+"""  # what follows each formula without a space, and how far it is to the right of it
+
+
+def test_no_line_begins_with_what_closes_a_formula(browser):
+    "Not with a comma, not with the rest of a word; and a formula of several parts still breaks."
+    visit(browser, "nbs/310_price.html", width=390)
+    found = browser.execute_script(FOLLOWS)
+    assert len(found) > 100 and {","} < {text for text, _ in found}
+    assert all(gap > -3 for _, gap in found)
+    lines = "return [...document.querySelectorAll('article .together > .math')].map(e => new Set([...e.querySelectorAll('.base')].map(b => b.offsetTop)).size)"
+    assert max(browser.execute_script(lines)) > 1
+
+
+def test_no_term_is_a_link_within_a_link():
+    "Such as in the titles of the errata, which a cell has written as links."
+    for page in PAGES:
+        parts = re.split(r"(<a\b|</a>)", (BOOK / page).read_text(encoding="utf-8"))
+        tags = [part for part in parts if part in ("<a", "</a>")]
+        assert tags[::2] == ["<a"] * (len(tags) // 2) and tags[1::2] == ["</a>"] * (
+            len(tags) // 2
+        ), page
 
 
 def test_copied_formulas_are_their_source(browser):

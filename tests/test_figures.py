@@ -5,7 +5,9 @@ from collections import Counter
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
+from matplotlib.image import imread
 from test_browser import BOOK, OBSTACLE, REQUIRED
 
 COLUMN = 752  # pixels, on a wide screen
@@ -71,6 +73,14 @@ def test_the_ring_of_pathbased_has_one_colour():
                 assert min(points)[1] == ORANGE, f"{name}: the ring is {min(points)[1]}"
                 seen[name] += 1
     assert len(seen) >= 8, seen
+
+
+def test_the_ring_is_orange_in_the_first_picture_of_the_book_too():
+    "It is README's; of its regions, that of the ring is the largest."
+    picture = (255 * imread(ROOT / "site" / "readme.png")[..., :3]).round()
+    colours, counts = np.unique(picture.reshape(-1, 3), axis=0, return_counts=True)
+    (red, green, blue) = max((n, tuple(c)) for n, c in zip(counts, colours) if c.min() < 255)[1]
+    assert red > green > blue
 
 
 def test_legends_stand_beside_the_data():

@@ -482,6 +482,23 @@ def test_quarto_can_read_the_options_of_every_cell(path):
             assert isinstance(found, dict) or words & {"export", "exporti", "hide"}, f"cell {i}"
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        "#| slow\n#| label: fig-a",  # seven cells of the first version
+        "#| export\n#| code-fold: true",
+        "#| hide\n#| echo: false",
+        "#| fig-cap: One: two\n#| label: fig-a",
+        '#| fig-cap: "One',
+    ],
+)
+def test_the_test_above_refuses_what_quarto_refuses(options):
+    with pytest.raises(yaml.YAMLError):
+        read_by_quarto(f"{options}\nplot()")
+    with pytest.raises(BookError):
+        quarto.options(f"{options}\nplot()", "here")
+
+
 @each_notebook
 def test_no_command_of_a_formula_has_lost_its_backslash(path):
     "As it happens where \\frac or \\boldsymbol goes through a string of Python."

@@ -2,6 +2,19 @@
 (() => {
   const article = document.querySelector(".bd-article") || document.body;
 
+  // What follows a formula without a space begins no line: a comma, a bracket, the rest of “k-means”. The formula itself may break between its parts.
+  const keepTogether = (place) => {
+    const next = place.nextSibling;
+    const closing = place.localName === "span" && next?.nodeType === Node.TEXT_NODE && next.data.match(/^([.,;:!?)\]”’]+|-\p{L}+)/u);
+    if (!closing) return;
+    next.splitText(closing[0].length);
+    const both = document.createElement("span");
+    both.className = "together";
+    place.before(both);
+    both.append(place, next);
+    for (const part of place.querySelectorAll(".base + .base")) part.before(document.createElement("wbr"));
+  };
+
   // Formulas: KaTeX sets what Sphinx has written as \(...\) or \[...\], after the number of an equation if it has one.
   const typeset = (root) => {
     for (const place of root.querySelectorAll(".math:not(.katex-error, :has(.katex))")) {
@@ -11,6 +24,7 @@
       try {
         katex.render(text, formula, { displayMode: place.localName === "div" });
         source.replaceWith(formula.firstChild);
+        keepTogether(place);
       } catch (error) {
         place.classList.add("katex-error"); // the reader sees the source
         console.error(error.message);
@@ -61,15 +75,16 @@
       box.classList.toggle("more-right", wide && left[i] < hidden[i] - 1);
     });
   };
-  const boxes = new ResizeObserver((changes) => cue(changes.map((change) => change.target)));
-  for (const box of article.querySelectorAll(Object.keys(scrollers).join())) if (!box.matches("span.math")) boxes.observe(box);
+  const boxes = [...article.querySelectorAll(Object.keys(scrollers).join())].filter((box) => !box.matches("span.math"));
+  const sizes = new ResizeObserver((changes) => cue(changes.map((change) => change.target)));
+  for (const box of boxes) sizes.observe(box);
 
   // A formula within a line breaks between its relations; one that has no such place and is wider than the line scrolls.
   const inline = [...article.querySelectorAll("span.math")];
-  const fit = () => {
-    const before = inline.filter((formula) => formula.classList.contains("wide"));
+  const fit = (formulas = inline) => {
+    const before = formulas.filter((formula) => formula.classList.contains("wide"));
     before.forEach((formula) => formula.classList.remove("wide"));
-    const wide = inline.filter((formula) => {
+    const wide = formulas.filter((formula) => {
       const block = formula.closest("p, li, dd, dt, td, th, caption, figcaption, h1, h2, h3, h4, div");
       return formula.getBoundingClientRect().right > block.getBoundingClientRect().right + 1;
     });
@@ -81,7 +96,11 @@
     if (contentRect.width !== width) fit();
     width = contentRect.width;
   }).observe(article);
-  document.fonts.ready.then(fit);
+  // A font that has come makes formulas and tables wider, and their boxes no larger.
+  document.fonts.addEventListener("loadingdone", () => { fit(); cue(boxes); });
+  document.fonts.ready.then(() => fit());
+  // What is folded has no width in some browsers until it is opened.
+  article.addEventListener("toggle", ({ target }) => fit(inline.filter((formula) => target.contains(formula))), true);
 
   // Tables: a column of numbers stands to the right, its head too. Columns are counted from the right: a name on the left may stand for many rows.
   const number = /^[−+±<>≤≥≈~-]?\s?\d[\d.,\s]*(e[−+-]?\d+)?\s?(%|×|[a-zµ]{1,3})?$/i;
