@@ -103,6 +103,8 @@ def chromium():
         for flag in [*FLAGS.split(), f"--user-data-dir={profile}"]:
             options.add_argument(flag)
         browser = Browser(options=options, service=Service(DRIVER))
+        # the longest pages take axe more than selenium's two minutes where cores are shared
+        browser.command_executor.client_config.timeout = 600
         try:
             yield browser
         finally:

@@ -16,14 +16,19 @@
   };
 
   // Formulas: KaTeX sets what Sphinx has written as \(...\) or \[...\], after the number of an equation if it has one.
+  const made = new Map(); // many formulas stand on a page more than once, and a copy is faster
   const typeset = (root) => {
     for (const place of root.querySelectorAll(".math:not(.katex-error, :has(.katex))")) {
       const source = place.lastChild;
       const text = source.textContent.trim().replace(/^\\[([]|\\[)\]]$/g, "");
-      const formula = document.createElement("span");
+      const displayMode = place.localName === "div", key = `${displayMode} ${text}`;
       try {
-        katex.render(text, formula, { displayMode: place.localName === "div" });
-        source.replaceWith(formula.firstChild);
+        if (!made.has(key)) {
+          const formula = document.createElement("span");
+          katex.render(text, formula, { displayMode });
+          made.set(key, formula.firstChild);
+        }
+        source.replaceWith(made.get(key).cloneNode(true));
         keepTogether(place);
       } catch (error) {
         place.classList.add("katex-error"); // the reader sees the source
