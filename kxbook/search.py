@@ -443,8 +443,8 @@ class Search:
         if self.coarse is self.columns and not self.big:
             begin = single_leaf() if tree is None else code_tree(tree, self.columns)
             depth = len(self.X) if self.max_depth is None else self.max_depth
-            limits = self.max_leaves, depth, self.optimizer.intervals
-            grown = grow_codes(begin, self.optimizer.points, quantise(costs)[0], *limits)
+            most = self.max_leaves, depth, self.optimizer.intervals
+            grown = grow_codes(begin, self.optimizer.points, quantise(costs)[0], *most)
             return value_tree(grown, self.columns)
         store = self.store([c.codes for c in self.coarse], quantise(costs)[0], self.X)
         limits = Limits(self.max_leaves, self.max_depth, self.cuts, quiet=True)
