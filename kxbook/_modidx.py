@@ -1076,6 +1076,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                'kxbook.search.Centres.__init__': ('search.html#centres.__init__', 'kxbook/search.py'),
                                'kxbook.search.Centres._change': ('search.html#centres._change', 'kxbook/search.py'),
                                'kxbook.search.Centres._norms': ('search.html#centres._norms', 'kxbook/search.py'),
+                               'kxbook.search.Centres._some': ('search.html#centres._some', 'kxbook/search.py'),
                                'kxbook.search.Centres._sum_up': ('search.html#centres._sum_up', 'kxbook/search.py'),
                                'kxbook.search.Centres.cost': ('search.html#centres.cost', 'kxbook/search.py'),
                                'kxbook.search.Centres.distances': ('search.html#centres.distances', 'kxbook/search.py'),

@@ -49,8 +49,8 @@ from .tree import Tree, TreeBuilder, build_tree
 
 # %% auto #0
 __all__ = ['EXACT_FOR', 'EXACT_WORK', 'MAX_EXACT_POINTS', 'WORK_LIMIT', 'LEAF_LIMITS', 'SAMPLE_SIZE', 'DEPTH_PENALTY', 'REGROWN',
-           'DRAWS', 'Centres', 'CutOptimizer', 'centre_scatter', 'scatter_tree', 'nearest_tree', 'Search', 'starts',
-           'best_found', 'agreement_tree', 'search_tree', 'KernelTree']
+           'REGROWN_WORK', 'DRAWS', 'Centres', 'CutOptimizer', 'centre_scatter', 'scatter_tree', 'nearest_tree',
+           'Search', 'starts', 'best_found', 'agreement_tree', 'search_tree', 'KernelTree']
 
 # %% ../nbs/460_search.ipynb #dbb2740c
 class Centres:
@@ -84,8 +84,15 @@ class Centres:
 
     def _norms(self, rows: NDArray, delta: NDArray) -> NDArray:
         "The sums of the kernel over the pairs of points of each cluster, after a change."
-        among = self.gram.part(rows).times(delta) if len(rows) else delta
+        among = self._some(rows).times(delta) if len(rows) else delta
         return self.q + (delta * (2 * self.S[rows] + among)).sum(0)
+
+    def _some(self, rows: NDArray) -> Gram:
+        "The kernel on some of the points, for one product."
+        gram = self.gram
+        if isinstance(gram, StreamedGram):  # no matrix is needed
+            return StreamedGram(gram.kernel, gram.X[rows], gram.dtype.name, gram.block)
+        return gram.part(rows)
 
     def cost(self, labels: NDArray) -> float:
         "What clusters with other labels cost."
@@ -360,7 +367,8 @@ WORK_LIMIT = 10**8  # the same, for points times axes times clusters squared; te
 LEAF_LIMITS = 64, 256  # the same for leaves alone; and leaves beyond which no tree is improved
 SAMPLE_SIZE = 5_000  # points that stand for many, where a start need not see them all
 DEPTH_PENALTY = 0.3  # λ of the trees by the nearest centre left
-REGROWN = 6  # trees that are pruned and grown again, the cheapest first
+REGROWN = 6  # trees that are pruned and grown again, the cheapest first; fewer of them
+REGROWN_WORK = 4 * 10**6  # if points times axes times leaves are more than this for all of them
 DRAWS = 8  # random trees of each kind, of which the cheapest is a start
 
 
@@ -616,7 +624,8 @@ def best_found(
     if not search.heavy:
         ranked = sorted(candidates, key=lambda c: round(float(c[1] / unit), 12))
         some = {tree.to_json(): (tree, cost) for tree, cost in ranked}  # each once
-        for tree, cost in list(some.values())[:REGROWN]:
+        room = REGROWN_WORK // (search.X.size * search.max_leaves)
+        for tree, cost in list(some.values())[: int(np.clip(room, 1, REGROWN))]:
             candidates.append(_regrown(search, tree, cost, centres))
     least = min(cost for _, cost in candidates)
     near = [tree for tree, cost in candidates if cost <= least + 1e-12 * abs(least)]
