@@ -338,7 +338,7 @@ def _best_threshold(
                 cut[0], cut[1], cut[2] = axis, 0, code[row[p]]
     return best
 
-
+# %% ../nbs/275_codetree.ipynb #a1a2b761
 @compiled
 def _pair_bounds(rows: NDArray, Q: NDArray) -> NDArray:
     "The sum of the smaller of two costs, for every pair of labels."
@@ -396,7 +396,7 @@ def _best_interval(
         best = value
     return best
 
-
+# %% ../nbs/275_codetree.ipynb #a055c5a2
 @compiled
 def _best_cut(
     order: NDArray,
