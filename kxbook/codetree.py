@@ -15,7 +15,8 @@ from .tree import Tree, TreeBuilder
 
 # %% auto #0
 __all__ = ['CodeTree', 'CodedPoints', 'coded_points', 'single_leaf', 'code_tree', 'value_tree', 'leaves_reached', 'table_cost',
-           'merge_siblings', 'prune', 'recut', 'grow_codes']
+           'merge_siblings', 'prune', 'Settled', 'unsettled', 'recut_on', 'recut', 'settled', 'Growth', 'nothing_known',
+           'grown', 'known_nodes', 'grow_codes']
 
 # %% ../nbs/275_codetree.ipynb #c1112248
 class CodeTree(NamedTuple):
@@ -30,18 +31,21 @@ class CodeTree(NamedTuple):
 
 
 class CodedPoints(NamedTuple):
-    "Points as codes, and sorted by them."
+    "Points as codes, a row for each."
 
-    codes: NDArray  # (d, n) code of each point on each axis, int32
-    orders: NDArray  # (d, n) the points in the order of each axis, int32
+    codes: NDArray  # (n, d) code of each point on each axis, uint16
+    sizes: NDArray  # (d,) how many codes an axis has
+    mass: NDArray  # (n,) weights of the points
 
 
 def coded_points(
     columns: list[Column],  # the axes as codes
+    mass: NDArray | None = None,  # (n,) weights of the points; 1 by default
 ) -> CodedPoints:
     "The points of columns, for the functions of this chapter."
-    codes = np.array([column.codes for column in columns], dtype=np.int32)
-    return CodedPoints(codes, np.argsort(codes, axis=1, kind="stable").astype(np.int32))
+    codes = np.column_stack([column.codes for column in columns]).astype(np.uint16)
+    sizes = np.array([len(column.values) for column in columns])
+    return CodedPoints(codes, sizes, np.ones(len(codes)) if mass is None else mass)
 
 
 def single_leaf(
@@ -84,11 +88,10 @@ def value_tree(
 
 # %% ../nbs/275_codetree.ipynb #8023a815
 @compiled
-def _leaf_below(tree: CodeTree, codes: NDArray, x: int, node: int) -> int:
-    "The leaf below a node at which a point ends."
+def _leaf_below(tree: CodeTree, row: NDArray, node: int) -> int:
+    "The leaf below a node at which the codes of a point end."
     while tree.left[node] >= 0:
-        code = codes[tree.axis[node], x]
-        inside = tree.first[node] <= code <= tree.last[node]
+        inside = tree.first[node] <= row[tree.axis[node]] <= tree.last[node]
         node = tree.left[node] if inside else tree.right[node]
     return node
 
@@ -96,25 +99,25 @@ def _leaf_below(tree: CodeTree, codes: NDArray, x: int, node: int) -> int:
 @compiled
 def leaves_reached(
     tree: CodeTree,  # a tree of codes
-    codes: NDArray,  # (d, n) code of each point on each axis
+    codes: NDArray,  # (n, d) code of each point on each axis
 ) -> NDArray:
     "The leaf at which each point ends, (n,)."
-    ends = np.empty(codes.shape[1], np.int64)
-    for x in range(len(ends)):
-        ends[x] = _leaf_below(tree, codes, x, 0)
+    ends = np.empty(len(codes), np.int32)
+    for x in range(len(codes)):
+        ends[x] = _leaf_below(tree, codes[x], 0)
     return ends
 
 
 @compiled
 def table_cost(
     tree: CodeTree,  # a tree of codes
-    codes: NDArray,  # (d, n) code of each point on each axis
+    codes: NDArray,  # (n, d) code of each point on each axis
     Q: NDArray,  # (n, k) cost of each point with each label, int64
 ) -> int:
     "What the labels of a tree cost."
     total = 0
-    for x in range(codes.shape[1]):
-        total += Q[x, tree.label[_leaf_below(tree, codes, x, 0)]]
+    for x in range(len(codes)):
+        total += Q[x, tree.label[_leaf_below(tree, codes[x], 0)]]
     return total
 
 # %% ../nbs/275_codetree.ipynb #db4e3d4d
@@ -184,108 +187,163 @@ def prune(
 # %% ../nbs/275_codetree.ipynb #b37fa354
 @compiled
 def _best_division(
-    order: NDArray, start: int, end: int, codes: NDArray, w: NDArray, intervals: bool, cut: NDArray
-) -> tuple[int, bool, int]:
-    "The least sum of w on one side of a cut; whether it is outside; the sum of all."
-    whole, inner = 0, 0
-    for p in range(start, end):  # the cut that is given is the first candidate
-        x = order[0, p]
-        whole += w[x]
-        if cut[1] <= codes[cut[0], x] <= cut[2]:
-            inner += w[x]
-    best, outside = min(inner, whole - inner), inner > whole - inner
-    for axis in range(len(order)):
-        row, code, value, found, other = order[axis], codes[axis], best, -1, False
-        low, low_from, high, high_from, group, now = 0, 0, 0, 0, 0, 0
-        for p in range(start, end - 1):
-            group += w[row[p]]
-            if code[row[p]] == code[row[p + 1]]:
-                continue
+    H: NDArray, sizes: NDArray, whole: int, inner: int, intervals: bool, cut: NDArray
+) -> tuple[int, bool]:
+    "The least sum on one side of a cut, from sums by code; whether that side is outside."
+    best, outside = min(inner, whole - inner), inner > whole - inner  # of the cut that is given
+    for axis in range(len(sizes)):
+        value, found, other = best, -1, False
+        low, low_from, high, high_from = 0, 0, 0, 0
+        for code in range(sizes[axis]):
             if intervals and low > 0:  # a stretch of lowest sum does not begin with a rise
-                low, low_from = 0, now
+                low, low_from = 0, code
             if intervals and high < 0:
-                high, high_from = 0, now
-            low, high = low + group, high + group
+                high, high_from = 0, code
+            low, high = low + H[axis, code], high + H[axis, code]
             for v, a, out in ((low, low_from, False), (whole - high, high_from, True)):
                 if v < value or (v == value and a < found):
                     value, found, other = v, a, out
                     if v < best:
-                        cut[0], cut[1], cut[2] = axis, a, code[row[p]]
-            group, now = 0, code[row[p + 1]]
+                        cut[0], cut[1], cut[2] = axis, a, code
         if value < best:
             best, outside = value, other
-    return best, outside, whole
+    return best, outside
+
+
+@compiled
+def _trimmed(rows: NDArray, codes: NDArray, cut: NDArray) -> None:
+    "Let a cut begin and end with codes that occur inside; a first code of 0 is left."
+    low, high = cut[2], cut[1]
+    for x in rows:
+        code = codes[x, cut[0]]
+        if cut[1] <= code <= cut[2]:
+            low, high = min(low, code), max(high, code)
+    cut[1], cut[2] = low if cut[1] else 0, high
 
 # %% ../nbs/275_codetree.ipynb #2b68bcfd
 @compiled
-def _parted(order: NDArray, start: int, end: int, inside: NDArray, spare: NDArray) -> int:
-    "Divide a stretch of every order: the points inside come first; where the others begin."
-    middle = start
-    for row in order:
-        i, others = start, 0
-        for p in range(start, end):
-            x = row[p]
-            if inside[x]:
-                row[i] = x
-                i += 1
-            else:
-                spare[others] = x
-                others += 1
-        row[i:end] = spare[:others]
-        middle = i
-    return middle
+def _parted(rows: NDArray, start: int, end: int, codes: NDArray, cut: NDArray) -> int:
+    "Divide a stretch of rows: the points inside a cut come first; where the others begin."
+    i, j = start, end - 1
+    while i <= j:
+        x = rows[i]
+        if cut[1] <= codes[x, cut[0]] <= cut[2]:
+            i += 1
+        else:
+            rows[i], rows[j] = rows[j], x
+            j -= 1
+    return i
 
 
 @compiled
-def _least_label(order: NDArray, start: int, end: int, Q: NDArray) -> int:
-    "The label that costs some points least."
-    total = np.zeros(Q.shape[1], np.int64)
-    for p in range(start, end):
-        total += Q[order[0, p]]
-    return int(total.argmin())
+def _summed(rows: NDArray, Q: NDArray, total: NDArray) -> None:
+    "The costs of the labels for some points together."
+    total[:] = 0
+    for x in rows:
+        for c in range(len(total)):
+            total[c] += Q[x, c]
+
+
+class Settled(NamedTuple):
+    "A tree, with what is known of its nodes after a pass."
+
+    tree: CodeTree  # the tree
+    done: NDArray  # (nodes,) whether nothing below a node has changed
+    costs: NDArray  # (nodes,) what the points of a node cost, with all that is below it
 
 
 @compiled
 def _recut_once(
-    tree: CodeTree, points: CodedPoints, Q: NDArray, intervals: bool, shared: bool
-) -> CodeTree:
+    old: Settled, points: CodedPoints, Q: NDArray, intervals: bool, shared: bool
+) -> Settled:
     "The tree with the best cut at the root above its two trees, and so on below."
-    codes, orders = points.codes, points.orders
-    n, table = codes.shape[1], np.full((6, len(tree.left)), -1, np.int64)
-    order, inside, spare = orders.copy(), np.zeros(n, np.bool_), np.empty(n, orders.dtype)
-    w, cut, nodes = np.zeros(n, np.int64), np.empty(3, np.int64), 1
-    stack, top = np.empty((len(tree.left) + 1, 4), np.int64), 1
-    stack[0] = 0, 0, 0, n
+    codes, sizes, tree, size = points.codes, points.sizes, old.tree, len(old.tree.left)
+    table, rows = np.full((6, size), -1, np.int64), np.arange(len(codes)).astype(np.int32)
+    H, total = np.empty((len(sizes), sizes.max()), np.int64), np.empty(Q.shape[1], np.int64)
+    cut, done, costs = np.empty(3, np.int64), np.zeros(size, np.bool_), np.zeros(size, np.int64)
+    stack, nodes, top = np.empty((size + 1, 5), np.int64), 1, 1
+    stack[0] = 0, 0, 0, len(rows), 1
     while top:
         top -= 1
-        node, new, start, end = stack[top]
-        if tree.left[node] < 0 or start == end:
+        node, new, start, end, same = stack[top]
+        left, right, leaf = tree.left[node], tree.right[node], tree.left[node] < 0
+        cut[0], cut[1], cut[2] = tree.axis[node], tree.first[node], tree.last[node]
+        if same and old.done[node]:  # the points and what is below are as they were
+            done[new], costs[new], table[5, new] = True, old.costs[node], tree.label[node]
+            if not leaf:
+                table[0, new], table[1, new], table[2, new] = cut
+                table[3, new], table[4, new] = nodes, nodes + 1
+                stack[top] = left, nodes, 0, 0, 1
+                stack[top + 1] = right, nodes + 1, 0, 0, 1
+                top, nodes = top + 2, nodes + 2
+            continue
+        if leaf or start == end:
             while tree.left[node] >= 0:
                 node = tree.left[node]
-            free = shared and end > start
-            table[5, new] = _least_label(order, start, end, Q) if free else tree.label[node]
+            _summed(rows[start:end], Q, total)
+            table[5, new] = total.argmin() if shared and end > start else tree.label[node]
+            costs[new], done[new] = total[table[5, new]], leaf and table[5, new] == tree.label[node]
             continue
-        left, right = tree.left[node], tree.right[node]
-        for p in range(start, end):
-            x = order[0, p]
-            yes, no = _leaf_below(tree, codes, x, left), _leaf_below(tree, codes, x, right)
-            w[x] = Q[x, tree.label[yes]] - Q[x, tree.label[no]]
-        cut[0], cut[1], cut[2] = tree.axis[node], tree.first[node], tree.last[node]
-        value, swap, whole = _best_division(order, start, end, codes, w, intervals, cut)
+        H[:], whole, inner = 0, 0, 0
+        for x in rows[start:end]:
+            row = codes[x]
+            yes, no = _leaf_below(tree, row, left), _leaf_below(tree, row, right)
+            w = Q[x, tree.label[yes]] - Q[x, tree.label[no]]
+            whole += w
+            if cut[1] <= row[cut[0]] <= cut[2]:
+                inner += w
+            for axis in range(len(sizes)):
+                H[axis, row[axis]] += w
+        value, swap = _best_division(H, sizes, whole, inner, intervals, cut)
         if min(whole, 0) <= value:  # one side for all is as good
-            stack[top] = left if whole < 0 else right, new, start, end
+            stack[top] = left if whole < 0 else right, new, start, end, 0
             top += 1
             continue
-        for p in range(start, end):
-            x = order[0, p]
-            inside[x] = cut[1] <= codes[cut[0], x] <= cut[2]
-        middle = _parted(order, start, end, inside, spare)
+        kept = value == min(inner, whole - inner)  # no other cut is better
+        if not kept:
+            _trimmed(rows[start:end], codes, cut)
+        middle, kept = _parted(rows, start, end, codes, cut), kept and not swap
         table[0, new], table[1, new], table[2, new] = cut
-        table[3, new], table[4, new] = nodes, nodes + 1
-        stack[top] = right if swap else left, nodes, start, middle
-        stack[top + 1] = left if swap else right, nodes + 1, middle, end
+        table[3, new], table[4, new], done[new] = nodes, nodes + 1, kept
+        follows = 1 if same and kept else 0
+        stack[top] = right if swap else left, nodes, start, middle, follows
+        stack[top + 1] = left if swap else right, nodes + 1, middle, end, follows
         top, nodes = top + 2, nodes + 2
-    return _rows(table, nodes)
+    for node in range(nodes - 1, -1, -1):
+        if table[3, node] >= 0:
+            a, b = table[3, node], table[4, node]
+            costs[node] = costs[a] + costs[b]
+            done[node] = done[node] and done[a] and done[b]
+    return Settled(_rows(table, nodes), done[:nodes].copy(), costs[:nodes].copy())
+
+
+@compiled
+def unsettled(
+    tree: CodeTree,  # a tree of codes
+) -> Settled:
+    "The tree, with nothing known of its nodes."
+    none = np.zeros(len(tree.left), np.int64)
+    return Settled(tree, none > 0, none)
+
+
+@compiled
+def recut_on(
+    old: Settled,  # a tree, with what is known of its nodes
+    cost: int,  # what it costs
+    points: CodedPoints,  # the points
+    Q: NDArray,  # (n, k) cost of each point with each label, int64
+    intervals: bool,  # whether cuts may be intervals; otherwise thresholds
+    shared: bool,  # whether leaves may change their labels, and have the same
+    passes: int,  # most passes
+    limit: int,  # what it may cost after the first of them; else there is no second
+) -> tuple[CodeTree, int]:
+    "The tree with its cuts moved, as long as its cost falls, and that cost."
+    for _ in range(passes):
+        old = _recut_once(old, points, Q, intervals, shared)
+        if old.costs[0] >= cost or old.costs[0] > limit:
+            break
+        cost = old.costs[0]
+    return merge_siblings(old.tree), old.costs[0]
 
 
 @compiled
@@ -298,44 +356,44 @@ def recut(
     passes: int,  # most passes
 ) -> CodeTree:
     "The tree with its cuts moved, as long as its cost falls."
-    best = table_cost(tree, points.codes, Q)
-    for _ in range(passes):
-        tree = _recut_once(tree, points, Q, intervals, shared)
-        cost = table_cost(tree, points.codes, Q)
-        if cost >= best:
-            break
-        best = cost
-    return merge_siblings(tree)
+    old, cost = unsettled(tree), table_cost(tree, points.codes, Q)
+    return recut_on(old, cost, points, Q, intervals, shared, passes, cost)[0]
+
+
+@compiled
+def settled(
+    tree: CodeTree,  # a tree of codes
+    points: CodedPoints,  # the points
+    Q: NDArray,  # (n, k) cost of each point with each label, int64
+    intervals: bool,  # whether cuts may be intervals; otherwise thresholds
+    shared: bool,  # whether leaves may change their labels, and have the same
+) -> Settled:
+    "The tree with all its nodes known if a pass does not change it; otherwise with none."
+    after = _recut_once(unsettled(tree), points, Q, intervals, shared)
+    return after if after.done[0] else unsettled(tree)
 
 # %% ../nbs/275_codetree.ipynb #448fda9e
 @compiled
 def _best_threshold(
-    order: NDArray,
-    start: int,
-    end: int,
-    codes: NDArray,
-    Q: NDArray,
-    total: NDArray,
-    best: int,
-    cut: NDArray,
+    G: NDArray, count: NDArray, sizes: NDArray, total: NDArray, best: int, cut: NDArray
 ) -> int:
     "The cost of the best threshold, which is written to `cut`, if it is below `best`."
-    k, inside = len(total), np.zeros(len(total), np.int64)
-    for axis in range(len(order)):
-        row, code = order[axis], codes[axis]
-        inside[:] = 0
-        for p in range(start, end - 1):
-            q = Q[row[p]]
-            for c in range(k):
-                inside[c] += q[c]
-            if code[row[p]] == code[row[p + 1]]:
+    size, inside = count[0].sum(), np.empty_like(total)
+    for axis in range(len(sizes)):
+        inside[:], here = 0, 0
+        for code in range(sizes[axis]):
+            if count[axis, code] == 0:
                 continue
-            low, rest = inside[0], total[0] - inside[0]
-            for c in range(1, k):
+            here += count[axis, code]
+            if here == size:
+                break
+            low, rest = 2**62, 2**62
+            for c in range(len(total)):
+                inside[c] += G[axis, code, c]
                 low, rest = min(low, inside[c]), min(rest, total[c] - inside[c])
             if low + rest < best:
                 best = low + rest
-                cut[0], cut[1], cut[2] = axis, 0, code[row[p]]
+                cut[0], cut[1], cut[2] = axis, 0, code
     return best
 
 # %% ../nbs/275_codetree.ipynb #a1a2b761
@@ -353,35 +411,34 @@ def _pair_bounds(rows: NDArray, Q: NDArray) -> NDArray:
 
 @compiled
 def _best_interval(
-    order: NDArray,
-    start: int,
-    end: int,
-    codes: NDArray,
-    Q: NDArray,
+    G: NDArray,
+    count: NDArray,
+    sizes: NDArray,
     total: NDArray,
+    bound: NDArray,
     best: int,
     cut: NDArray,
 ) -> int:
     "The cost of the best interval, which is written to `cut`, if it is below `best`."
-    k, bound = len(total), _pair_bounds(order[0, start:end], Q)
+    k, size = len(total), count[0].sum()
     inner, outer = np.empty(k * k, np.int64), np.empty(k * k, np.int64)  # pairs of labels
-    cost, begin, group = np.empty(k * k, np.int64), np.empty(k * k, np.int64), np.empty_like(total)
-    for axis in range(len(order)):
-        row, code, pairs = order[axis], codes[axis], 0
+    cost, begin = np.empty(k * k, np.int64), np.empty(k * k, np.int64)
+    for axis in range(len(sizes)):
+        pairs = 0
         for l in range(k):
             for j in range(k):
                 if j != l and bound[j, l] < best:
                     inner[pairs], outer[pairs], cost[pairs], begin[pairs] = j, l, total[l], 0
                     pairs += 1
-        group[:], now = 0, 0
-        value, first = best, -1
-        for p in range(start, end - 1 if pairs else start):
-            q = Q[row[p]]
-            for c in range(k):
-                group[c] += q[c]
-            if code[row[p]] == code[row[p + 1]]:
+        value, first, here = best, -1, 0
+        for code in range(sizes[axis] if pairs else 0):
+            if count[axis, code] == 0:
                 continue
-            low = value + 1
+            now = code if here else 0
+            here += count[axis, code]
+            if here == size:
+                break
+            group, low = G[axis, code], value + 1
             for i in range(pairs):
                 alone = total[outer[i]]
                 if cost[i] > alone:
@@ -391,59 +448,188 @@ def _best_interval(
             for i in range(pairs if low <= value else 0):
                 if cost[i] < value or (cost[i] == value and begin[i] < first):
                     value, first = cost[i], begin[i]
-                    cut[0], cut[1], cut[2] = axis, first, code[row[p]]
-            group[:], now = 0, code[row[p + 1]]
+                    cut[0], cut[1], cut[2] = axis, first, code
         best = value
     return best
 
 # %% ../nbs/275_codetree.ipynb #a055c5a2
 @compiled
 def _best_cut(
-    order: NDArray,
-    start: int,
-    end: int,
-    codes: NDArray,
+    rows: NDArray,
+    points: CodedPoints,
     Q: NDArray,
     intervals: bool,
+    G: NDArray,
+    count: NDArray,
     total: NDArray,
     cut: NDArray,
 ) -> int:
     "By how much the best cut lowers the cost of some points; -1 if there is none."
-    total[:], cut[0] = 0, -1
-    for p in range(start, end):
-        total += Q[order[0, p]]
-    cost = total.min()
-    if end - start < 2 or cost == 0:
+    codes, sizes = points.codes, points.sizes
+    _summed(rows, Q, total)
+    cost, cut[0] = total.min(), -1
+    if len(rows) < 2 or cost == 0:
         return -1
-    for axis in range(len(order)):  # a cut that gains nothing, if no other is found
-        low, high = codes[axis, order[axis, start]], codes[axis, order[axis, end - 1]]
-        if low < high and cut[0] < 0:
+    G[:], count[:] = 0, 0
+    for x in rows:
+        for axis in range(len(sizes)):
+            code = codes[x, axis]
+            count[axis, code] += 1
+            for c in range(len(total)):
+                G[axis, code, c] += Q[x, c]
+    for axis in range(len(sizes)):  # a cut that gains nothing, if no other is found
+        low = 0
+        while count[axis, low] == 0:
+            low += 1
+        if cut[0] < 0 and count[axis, low] < len(rows):
             cut[0], cut[1], cut[2] = axis, 0, low
     if cut[0] < 0:
         return -1
     if intervals:
-        return cost - _best_interval(order, start, end, codes, Q, total, cost, cut)
-    return cost - _best_threshold(order, start, end, codes, Q, total, cost, cut)
+        return cost - _best_interval(G, count, sizes, total, _pair_bounds(rows, Q), cost, cut)
+    return cost - _best_threshold(G, count, sizes, total, cost, cut)
 
 # %% ../nbs/275_codetree.ipynb #da80aada
+class Growth(NamedTuple):
+    "A tree that has grown, with what is known of its nodes."
+
+    tree: CodeTree  # the tree; siblings may have one label
+    ends: NDArray  # (n,) the node at which each point ends
+    gains: NDArray  # (nodes,) what the best cut of a node saves; -1 if there is none
+    cuts: NDArray  # (nodes, 3) that cut: axis, first and last code
+    totals: NDArray  # (nodes, k) cost of each label for the points of the node
+    source: NDArray  # (nodes,) the known node with the same points; -1 if there is none
+    cost: int  # what the tree costs
+
+
+def nothing_known() -> Growth:
+    "No tree, to begin with."
+    none = np.zeros(0, np.int64)
+    tree = CodeTree(none, none, none, none, none, none)
+    table, totals = none.reshape(0, 3), none.reshape(0, 1)
+    return Growth(tree, none.astype(np.int32), none, table, totals, none, 0)
+
+
 @compiled
-def _stretches(ends: NDArray, orders: NDArray, nodes: int) -> tuple[NDArray, NDArray, NDArray]:
-    "The orders divided by the nodes at which points end; where each node begins and ends."
-    begin, end = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
-    for x in range(len(ends)):
+def _sources(ends: NDArray, size: NDArray, known: Growth) -> NDArray:
+    "For each node the known one with the same points; -1 if there is none."
+    source, whole = np.full(len(size), -1), np.zeros(len(known.gains), np.int64)
+    seen = np.zeros(len(size), np.bool_)
+    for x in range(len(ends) if len(whole) else 0):
+        node, other = ends[x], known.ends[x]
+        whole[other] += 1
+        if not seen[node]:
+            seen[node], source[node] = True, other
+        elif source[node] != other:
+            source[node] = -1
+    for node in range(len(size)):
+        if source[node] >= 0 and whole[source[node]] != size[node]:
+            source[node] = -1
+    return source
+
+
+@compiled
+def grown(
+    tree: CodeTree,  # where to begin
+    points: CodedPoints,  # the points
+    Q: NDArray,  # (n, k) cost of each point with each label, int64
+    max_leaves: int,  # most leaves
+    max_depth: int,  # most cuts on the way to a leaf
+    intervals: bool,  # whether cuts may be intervals; otherwise thresholds
+    known: Growth,  # the growth of another tree, for the same points and costs
+) -> Growth:
+    "The tree grown as `grow` does; nodes whose points are those of a known node are not searched."
+    codes, sizes = points.codes, points.sizes
+    n, d, k, old = len(codes), len(sizes), Q.shape[1], len(tree.left)
+    most = old + 2 * max_leaves
+    table = np.full((6, most), -1, np.int64)
+    table[0, :old], table[1, :old], table[2, :old] = tree.axis, tree.first, tree.last
+    table[3, :old], table[4, :old], table[5, :old] = tree.left, tree.right, tree.label
+    ends, end = leaves_reached(tree, codes), np.zeros(most, np.int64)
+    for x in range(n):
         end[ends[x]] += 1
-    end = np.cumsum(end)
+    source, end = _sources(ends, end, known), np.cumsum(end)
+    begin = np.zeros(most, np.int64)
     begin[1:] = end[:-1]
-    order = np.empty_like(orders)
-    for axis in range(len(orders)):
-        place = begin.copy()
-        for x in orders[axis]:
-            order[axis, place[ends[x]]] = x
-            place[ends[x]] += 1
-    return order, begin, end
+    rows, place = np.empty(n, np.int32), begin.copy()
+    for x in range(n):
+        rows[place[ends[x]]] = x
+        place[ends[x]] += 1
+    G, count = np.empty((d, sizes.max(), k), np.int64), np.empty((d, sizes.max()), np.int64)
+    depth, gain, gains = np.zeros(most, np.int64), np.full(most, -1), np.full(most, -1)
+    cuts, totals = np.zeros((most, 3), np.int64), np.zeros((most, k), np.int64)
+    nodes, leaves, new = old, 0, 0
+    while True:
+        while new < nodes:  # evaluate leaves; for old nodes note the depth
+            if table[3, new] >= 0:
+                depth[table[3, new]] = depth[table[4, new]] = depth[new] + 1
+            else:
+                leaves += 1
+                if source[new] >= 0:
+                    gains[new], cuts[new] = known.gains[source[new]], known.cuts[source[new]]
+                    totals[new] = known.totals[source[new]]
+                else:
+                    mine, total = rows[begin[new] : end[new]], totals[new]
+                    gains[new] = _best_cut(mine, points, Q, intervals, G, count, total, cuts[new])
+                gain[new] = gains[new] if depth[new] < max_depth else -1
+            new += 1
+        node = int(gain.argmax())
+        if leaves >= max_leaves or gain[node] < 0:
+            break
+        gain[node], leaves = -1, leaves - 1
+        table[0, node], table[1, node], table[2, node] = cuts[node]
+        table[3, node], table[4, node] = nodes, nodes + 1
+        middle = _parted(rows, begin[node], end[node], codes, cuts[node])
+        begin[nodes], end[nodes], begin[nodes + 1] = begin[node], middle, middle
+        end[nodes + 1] = end[node]
+        for child in (nodes, nodes + 1):
+            source[child] = -1
+            for x in rows[begin[child] : end[child]]:
+                ends[x] = child
+        if source[node] >= 0 and known.tree.left[source[node]] >= 0:
+            source[nodes] = known.tree.left[source[node]]
+            source[nodes + 1] = known.tree.right[source[node]]
+        depth[nodes] = depth[nodes + 1] = depth[node] + 1
+        nodes += 2
+    cost = 0
+    for node in range(nodes):
+        if table[3, node] < 0:
+            if end[node] > begin[node] or old == 1:
+                table[5, node] = totals[node].argmin()
+            cost += totals[node, table[5, node]]
+    gains, cuts, totals = gains[:nodes].copy(), cuts[:nodes].copy(), totals[:nodes].copy()
+    return Growth(_rows(table, nodes), ends, gains, cuts, totals, source[:nodes].copy(), cost)
 
 
 @compiled
+def known_nodes(
+    grew: Growth,  # what has grown from a part of a tree, with that tree as known
+    old: Settled,  # that tree, with what is known of its nodes
+) -> Settled:
+    "The tree that has grown, with what is known of the nodes that are as they were."
+    tree, before = grew.tree, old.tree
+    done, costs = np.zeros(len(tree.left), np.bool_), np.zeros(len(tree.left), np.int64)
+    source, above = grew.source.copy(), np.full(len(before.left), -1)
+    for node in range(len(before.left)):
+        if before.left[node] >= 0:
+            above[before.left[node]] = node
+    for node in range(len(tree.left) - 1, -1, -1):
+        a, b, same = tree.left[node], tree.right[node], source[node]
+        if a >= 0:  # the same cut above the same nodes
+            same = above[source[a]] if source[a] >= 0 else -1
+            if same >= 0 and before.right[same] != source[b]:
+                same = -1
+            asks = tree.axis[node], tree.first[node], tree.last[node]
+            if same >= 0 and asks != (before.axis[same], before.first[same], before.last[same]):
+                same = -1
+        elif same >= len(before.left) or before.label[same] != tree.label[node]:
+            same = -1
+        source[node] = same
+        if same >= 0:
+            done[node], costs[node] = old.done[same], old.costs[same]
+    return Settled(tree, done, costs)
+
+
 def grow_codes(
     tree: CodeTree,  # where to begin
     points: CodedPoints,  # the points
@@ -453,41 +639,5 @@ def grow_codes(
     intervals: bool,  # whether cuts may be intervals; otherwise thresholds
 ) -> CodeTree:
     "The tree grown as `grow` does; its leaves take the labels that cost least."
-    (codes, orders), n, k, old = points, points.codes.shape[1], Q.shape[1], len(tree.left)
-    size = old + 2 * max_leaves
-    table = np.full((6, size), -1, np.int64)
-    table[0, :old], table[1, :old], table[2, :old] = tree.axis, tree.first, tree.last
-    table[3, :old], table[4, :old], table[5, :old] = tree.left, tree.right, tree.label
-    order, begin, end = _stretches(leaves_reached(tree, codes), orders, size)
-    depth, gain = np.zeros(size, np.int64), np.full(size, -1)
-    cuts, totals = np.zeros((size, 3), np.int64), np.zeros((size, k), np.int64)
-    inside, spare = np.zeros(n, np.bool_), np.empty(n, orders.dtype)
-    nodes, leaves, new = old, 0, 0
-    while True:
-        while new < nodes:  # evaluate leaves; for old nodes note the depth
-            a, b = begin[new], end[new]
-            if table[3, new] >= 0:
-                depth[table[3, new]] = depth[table[4, new]] = depth[new] + 1
-            else:
-                leaves += 1
-                best = _best_cut(order, a, b, codes, Q, intervals, totals[new], cuts[new])
-                gain[new] = best if depth[new] < max_depth else -1
-            new += 1
-        node = int(gain.argmax())
-        if leaves >= max_leaves or gain[node] < 0:
-            break
-        axis, first, last = cuts[node]
-        a, b, gain[node], leaves = begin[node], end[node], -1, leaves - 1
-        for p in range(a, b):
-            x = order[0, p]
-            inside[x] = first <= codes[axis, x] <= last
-        middle = _parted(order, a, b, inside, spare)
-        table[0, node], table[1, node], table[2, node] = axis, first, last
-        table[3, node], table[4, node] = nodes, nodes + 1
-        begin[nodes], end[nodes], begin[nodes + 1], end[nodes + 1] = a, middle, middle, b
-        depth[nodes] = depth[nodes + 1] = depth[node] + 1
-        nodes += 2
-    for node in range(nodes):
-        if table[3, node] < 0 and (end[node] > begin[node] or old == 1):
-            table[5, node] = totals[node].argmin()
-    return merge_siblings(_rows(table, nodes))
+    limits = max_leaves, max_depth, intervals
+    return merge_siblings(grown(tree, points, Q, *limits, nothing_known()).tree)

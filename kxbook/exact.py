@@ -115,6 +115,7 @@ def optimal_cut(
     K: ArrayLike,  # (n, n) kernel matrix
     X: ArrayLike,  # (n, d) points
     weights: ArrayLike | None = None,  # (n,) weights of the points; 1 by default
+    threshold: bool = False,  # only thresholds
 ) -> Tree:
     "The tree of two leaves, by an interval cut, with the lowest kernel k-means cost."
     K, X = _centred_matrix(K, X)
@@ -123,6 +124,8 @@ def optimal_cut(
     cuts = _all_cuts(K, codes, check_weights(weights, len(X)))
     if not len(cuts.axis):
         raise ValueError("All points are equal: there is nothing to cut.")
+    if threshold:
+        cuts = _Cuts(*(column[cuts.first == 0] for column in cuts))
     best = cuts.cut(cuts.cheapest(1e-12 * np.abs(K.diagonal()).sum()))
     builder = TreeBuilder(X.shape[1])
     sides = builder.split(0, best.axis, *best.ends(columns))

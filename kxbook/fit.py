@@ -285,6 +285,8 @@ class Items(NamedTuple):
 class Reference:
     "The clusters to be explained."
 
+    norms: NDArray  # (k,) squared norms of the means, known with `D`
+
     def __init__(
         self,
         gram: Gram,  # the kernel on the points
@@ -310,7 +312,13 @@ class Reference:
         return self._source.gram if self._gram is None else self._gram
 
     def __getstate__(self) -> dict:  # what follows from the kernel can be made again
-        return {k: v for k, v in self.__dict__.items() if k not in ("D", "V")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("D", "V", "norms")}
+
+    def part(self, index: NDArray) -> Reference:
+        "The same clusters on some of the points, with the distances to the means of all."
+        some = Reference(self.gram.part(index), None, self.V[index].argmax(1), source=None)
+        some.k, some.D, some.V, some.norms = self.k, self.D[index], self.V[index], self.norms
+        return some
 
     @cached_property
     def V(self) -> NDArray:
@@ -329,7 +337,7 @@ class Reference:
         "Squared distances of the points to the means, (n, k); zero where rounding explains them."
         rows, label, weight = self.items
         S, size = self.gram.times(self.V), self.size
-        q = np.bincount(label, weight * S[rows, label], self.k) / size / size
+        q = self.norms = np.bincount(label, weight * S[rows, label], self.k) / size / size
         for i in range(0, len(S), 1 << 15):  # in place, some rows at a time
             part = slice(i, i + (1 << 15))
             D = sq_dists(S[part], self.gram.diag[part], size, q)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Integral
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,30 +19,36 @@ from sklearn.tree import DecisionTreeClassifier
 
 from kxbook.codetree import (
     CodeTree,
+    Growth,
+    Settled,
     code_tree,
     coded_points,
-    grow_codes,
+    grown,
+    known_nodes,
     leaves_reached,
+    merge_siblings,
+    nothing_known,
     prune,
     recut,
+    recut_on,
+    settled,
     single_leaf,
+    table_cost,
     value_tree,
 )
-from .columns import Column, encode, encode_columns
+from .columns import Column, compiled, encode, encode_columns
 from kxbook.estimators import (
     KernelExKMC,
     KernelIMM,
     WholeNumber,
     with_shared_documentation,
 )
-from .exact import GivenUp, best_tree
-from .fit import Grown, Reference, Settings, imm_run
-from .gram import Gram, LowRankGram, StreamedGram, one_blas_thread, sq_dists
-from .grow import Limits, grow_from
+from .exact import GivenUp, best_tree, optimal_cut
+from .fit import Grown, ImmRun, Reference, Settings, imm_run
+from .gram import Gram, LowRankGram, StreamedGram, map_threads, one_blas_thread, sq_dists
 from .imm import closest_rows
 from .kernel import Kernel
 from .memory import MemoryProblem
-from .nodes import BinnedCosts, SortedCosts
 from .oblivious import Features, below_one, centre_features, preimage_tree, random_cuts
 from .price import kernel_cost
 from .surrogate import SURROGATES
@@ -48,9 +56,10 @@ from .sweep import quantise
 from .tree import Tree, TreeBuilder, build_tree
 
 # %% auto #0
-__all__ = ['EXACT_FOR', 'EXACT_WORK', 'MAX_EXACT_POINTS', 'WORK_LIMIT', 'LEAF_LIMITS', 'SAMPLE_SIZE', 'DEPTH_PENALTY', 'REGROWN',
-           'REGROWN_WORK', 'DRAWS', 'Centres', 'CutOptimizer', 'centre_scatter', 'scatter_tree', 'nearest_tree',
-           'Search', 'starts', 'best_found', 'agreement_tree', 'search_tree', 'KernelTree']
+__all__ = ['EXACT_FOR', 'EXACT_WORK', 'FEW_POINTS', 'COARSE', 'MANY_POINTS', 'SAMPLE_SIZE', 'FINE', 'LEAF_LIMIT', 'DEPTH_PENALTY',
+           'THREADS', 'TRIALS', 'KICK', 'SLACK', 'TRIAL_WORK', 'FEATURES', 'DRAWS', 'Centres', 'CutOptimizer',
+           'centre_scatter', 'scatter_tree', 'nearest_tree', 'Search', 'starts', 'Found', 'best_found',
+           'agreement_tree', 'search_tree', 'KernelTree']
 
 # %% ../nbs/460_search.ipynb #dbb2740c
 class Centres:
@@ -66,6 +75,22 @@ class Centres:
         self.gram, self.total, self.k = gram, total, k
         self.whole = float(total @ gram.diag)
         self._sum_up(labels)
+
+    @classmethod
+    def of(cls, reference: Reference, total: NDArray) -> Centres:
+        "Those of clusters whose distances are known."
+        labels, size, D = reference.V.argmax(1), reference.size, reference.D
+        made = cls.__new__(cls)
+        made.gram, made.total, made.k = reference.gram, total, reference.k
+        made.whole = float(total @ made.gram.diag)
+        if (reference.V[np.arange(len(labels)), labels] < total).any():  # points of two clusters
+            made._sum_up(labels)
+            return made
+        norms = reference.norms
+        made.labels, made.changed = labels, 0
+        made.S = (made.gram.diag[:, None] + norms - D) * (0.5 * size)
+        made.q = norms * size**2
+        return made
 
     def _sum_up(self, labels: NDArray) -> None:
         "All sums anew."
@@ -142,16 +167,18 @@ class _CodeCut(NamedTuple):
 
 # %% ../nbs/460_search.ipynb #c815f2ab
 class CutOptimizer:
-    "Moves the cuts of trees on given points, for a table of costs."
+    "Grows trees and moves their cuts, on given points, for a table of costs."
 
     def __init__(
         self,
         columns: list[Column],  # the axes as codes
         cuts: str = "interval",  # "interval", or "threshold"
         shared: bool = True,  # whether several leaves may have one label
+        max_depth: int | None = None,  # most cuts on a path
     ) -> None:
         self.columns, self.intervals, self.shared = columns, cuts == "interval", shared
         self.points = coded_points(columns)
+        self.max_depth = len(self.points.codes) if max_depth is None else max_depth
 
     def labels(self, tree: CodeTree) -> NDArray:
         "The label of every point."
@@ -160,6 +187,22 @@ class CutOptimizer:
     def recut(self, tree: CodeTree, Q: NDArray, passes: int = 20) -> CodeTree:
         "The tree with its cuts moved, for costs in whole numbers."
         return recut(tree, self.points, Q, self.intervals, self.shared, passes)
+
+    def settled(self, tree: CodeTree, Q: NDArray) -> Settled:
+        "What is known of the nodes of a tree whose cuts need not move."
+        return settled(tree, self.points, Q, self.intervals, self.shared)
+
+    def recut_again(
+        self, grew: Growth, old: Settled, Q: NDArray, limit: int
+    ) -> tuple[CodeTree, int]:
+        "The same for what has grown from a part of a tree of which this is known, and its cost."
+        some, limits = known_nodes(grew, old), (self.intervals, self.shared, 20, limit)
+        return recut_on(some, grew.cost, self.points, Q, *limits)
+
+    def grow(self, tree: CodeTree, Q: NDArray, leaves: int, known: Growth | None = None) -> Growth:
+        "What grows from a tree, for costs in whole numbers."
+        limits = leaves, self.max_depth, self.intervals
+        return grown(tree, self.points, Q, *limits, nothing_known() if known is None else known)
 
     def improve(self, tree: Tree, D: NDArray, passes: int = 20) -> Tree:
         "The tree with its cuts moved, as long as the costs of its labels fall."
@@ -176,21 +219,56 @@ def centre_scatter(
     return ((N @ E) * N).sum(-1) / np.where(size > 0, 2 * size, 1.0)
 
 
-def _scatters(P: NDArray, E: NDArray, threshold: bool) -> NDArray:
-    "Scatter inside plus outside of intervals of codes, (1 or m + 1, m + 1), from running sums."
-    G, size, A = P @ E, P.sum(1), P[:1] if threshold else P
+def _scatters(P: NDArray, E: NDArray) -> NDArray:
+    "Scatter inside plus outside of intervals of codes, (m + 1, m + 1), from running sums."
+    G, size = P @ E, P.sum(1)
     q, u = (G * P).sum(1), G @ P[-1]
-    inner = q[: len(A), None] + q - 2 * A @ G.T
-    outer = inner - 2 * (u - u[: len(A), None]) + u[-1]
-    n = size - size[: len(A), None]
+    inner = q[:, None] + q - 2 * P @ G.T
+    outer = inner - 2 * (u - u[:, None]) + u[-1]
+    n = size - size[:, None]
     proper = (n > 0) & (n < size[-1])
     proper[:, -1] = False  # the same as from the first code to the one before
     n = np.where(proper, n, 0.5 * size[-1])
     return np.where(proper, inner / (2 * n) + outer / (2 * (size[-1] - n)), np.inf)
 
 
+@compiled
+def _threshold_scatter(
+    codes: NDArray, rows: NDArray, label: NDArray, weight: NDArray, E: NDArray, before: float
+) -> tuple[float, int, int]:
+    "What the best threshold saves, as a share; its axis and last code."
+    k, most, best, at, last = len(E), np.int64(codes.max()) + 1, 0.0, -1, -1
+    whole, table = np.zeros(k), np.empty((most, k))
+    for x in rows:
+        whole[label[x]] += weight[x]
+    far, size = E @ whole, whole.sum()
+    everything = whole @ far
+    for axis in range(codes.shape[1]):
+        table[:] = 0.0
+        for x in rows:
+            table[codes[x, axis], label[x]] += weight[x]
+        inner, reach, among, across = 0.0, np.zeros(k), 0.0, 0.0
+        for code in range(most):
+            for c in range(k):
+                w = table[code, c]
+                if w > 0:  # one label more inside: its distances to those that are there
+                    among += 2 * w * reach[c]
+                    across += w * far[c]
+                    inner += w
+                    for l in range(k):
+                        reach[l] += w * E[l, c]
+            if 0 < inner < size:
+                rest = everything - 2 * across + among
+                cost = among / (2 * inner) + rest / (2 * (size - inner))
+                saved = np.round(1 - cost / before, 12)  # equal but for rounding: the first
+                if saved > best:
+                    best, at, last = saved, axis, code
+    return best, at, last
+
+
 def _scatter_cut(
     columns: list[Column],
+    codes: NDArray,
     rows: NDArray,
     label: NDArray,
     weight: NDArray,
@@ -198,17 +276,20 @@ def _scatter_cut(
     threshold: bool,
 ) -> tuple[float, _CodeCut | None]:
     "By how much a cut can lower the scatter, and the cut that lowers it most."
-    k, label, weight = len(E), label[rows], weight[rows]
-    best: tuple[float, _CodeCut | None] = (0.0, None)
-    before = float(centre_scatter(np.bincount(label, weight, k), E))
+    k = len(E)
+    before = float(centre_scatter(np.bincount(label[rows], weight[rows], k), E))
     if before <= 0:
-        return best
+        return 0.0, None
+    if threshold:
+        share, axis, last = _threshold_scatter(codes, rows, label, weight, E, before)
+        return float(share) * before, None if axis < 0 else _CodeCut(int(axis), 0, int(last))
+    best: tuple[float, _CodeCut | None] = (0.0, None)
+    label, weight = label[rows], weight[rows]
     for axis, column in enumerate(columns):
         m = len(column.values)
         P, place = np.zeros((m + 1, k)), column.codes[rows] * k + label
         P[1:] = np.bincount(place, weight, m * k).reshape(m, k).cumsum(0)
-        cost = _scatters(P, E, threshold)
-        saved = np.round(1 - cost / before, 12)  # equal but for rounding: the first
+        saved = np.round(1 - _scatters(P, E) / before, 12)  # equal but for rounding: the first
         first, last = divmod(int(saved.argmax()), m + 1)
         if saved[first, last] * before > best[0]:
             best = float(saved[first, last]) * before, _CodeCut(axis, first, last - 1)
@@ -235,12 +316,12 @@ def scatter_tree(
     cuts: str = "interval",  # "interval", or "threshold"
 ) -> Tree:
     "A tree grown best-first by the scatter of the centres in its leaves."
-    builder = TreeBuilder(len(columns))
+    builder, codes = TreeBuilder(len(columns)), coded_points(columns).codes
 
     def evaluate_leaf(node: int, rows: NDArray) -> _Leaf:
         if max_depth is not None and builder.depth[node] >= max_depth:
             return _Leaf(node, rows, 0.0, None)
-        gain, cut = _scatter_cut(columns, rows, label, weight, E, cuts == "threshold")
+        gain, cut = _scatter_cut(columns, codes, rows, label, weight, E, cuts == "threshold")
         return _Leaf(node, rows, gain, cut)
 
     with one_blas_thread:  # the products are small
@@ -264,18 +345,11 @@ def _orders(values: NDArray) -> Iterator[tuple[NDArray, NDArray]]:
     values = np.round(values / np.where(scale > 0, scale, 1.0), 10)
     order = np.argsort(values, axis=1, kind="stable")
     differ = np.diff(np.take_along_axis(values, order, 1), axis=1) > 0
-    for row in np.unique(np.hstack([order, differ]), axis=0):
+    rows = np.hstack([order, differ])
+    for row in np.unique(rows, axis=0) if len(rows) > 1 else rows:
         places, gaps = np.split(row, [values.shape[1]])
         if gaps.any():
             yield places, gaps.astype(bool)
-
-
-def _side_costs(table: NDArray, penalty: NDArray) -> tuple[NDArray, NDArray]:
-    "What each point pays among the first p centres, and among the others: (n, m - 1) twice."
-    m = table.shape[1]
-    steps = np.rint(penalty[:, None] * np.log2(np.arange(1, m))).astype(np.int64)
-    first = np.minimum.accumulate(table, axis=1)[:, :-1] + steps
-    return first, np.minimum.accumulate(table[:, ::-1], axis=1)[:, -2::-1] + steps[:, ::-1]
 
 # %% ../nbs/460_search.ipynb #6310b40e
 class _Division(NamedTuple):
@@ -286,37 +360,65 @@ class _Division(NamedTuple):
     inside: NDArray | None = None  # places of the centres; None: there is no division
 
 
+@compiled
+def _summed_sides(
+    codes: NDArray, rows: NDArray, axis: int, table: NDArray, steps: NDArray, H: NDArray
+) -> tuple[NDArray, NDArray]:
+    "What points pay more among the first centres than among the others, by code; both sums."
+    m = table.shape[1]
+    ahead, behind = np.empty(m, np.int64), np.empty(m, np.int64)
+    first, second = np.zeros(m - 1, np.int64), np.zeros(m - 1, np.int64)
+    H[:] = 0
+    for i in range(len(rows)):
+        ahead[0], behind[m - 1] = table[i, 0], table[i, m - 1]
+        for p in range(1, m):
+            ahead[p] = min(ahead[p - 1], table[i, p])
+            behind[m - 1 - p] = min(behind[m - p], table[i, m - 1 - p])
+        code = codes[rows[i], axis]
+        for p in range(m - 1):
+            a, b = ahead[p] + steps[i, p], behind[p + 1] + steps[i, m - 2 - p]
+            first[p] += a
+            second[p] += b
+            H[code, p] += a - b
+    return first, second
+
+
 def _nearest_cut(
-    codes: list[NDArray], table: NDArray, values: list[NDArray], penalty: NDArray, threshold: bool
+    codes: NDArray,
+    rows: NDArray,
+    table: NDArray,
+    values: list[NDArray],
+    penalty: NDArray,
+    threshold: bool,
 ) -> tuple[_Division, _Division]:
     "The division of least score with points on both sides, and with all on one side."
-    best, alone = _Division(), _Division()
-    for axis, code in enumerate(codes):
-        by_code = np.argsort(code, kind="stable")
-        code = code[by_code]
-        last = np.flatnonzero(np.diff(code))  # the last point of each code but the last
+    best, alone, m = _Division(), _Division(), table.shape[1]
+    steps = np.rint(penalty[:, None] * np.log2(np.arange(1, m))).astype(np.int64)
+    for axis in range(codes.shape[1]):
+        present = np.flatnonzero(np.bincount(codes[rows, axis]))
+        H = np.empty((present[-1] + 1, m - 1), np.int64)
         for order, differ in _orders(values[axis]):
-            sides = _side_costs(table[:, order], penalty)
-            more = np.cumsum((sides[0] - sides[1])[by_code], axis=0)[last]
-            P = np.vstack([np.zeros_like(sides[0][:1]), more])
+            sides = _summed_sides(codes, rows, axis, table[:, order], steps, H)
+            P = np.vstack([np.zeros_like(H[:1]), H[present[:-1]].cumsum(0)])
             for first in (True, False):  # the first centres inside, or the others
                 S = P if first else -P
-                rest = np.where(differ, sides[first].sum(0), np.iinfo(np.int64).max // 2)
+                rest = np.where(differ, sides[first], np.iinfo(np.int64).max // 2)
                 p = int(rest.argmin())
                 if rest[p] < alone.score:
                     kept = np.sort(np.split(order, [p + 1])[first])
                     alone = _Division(int(rest[p]), None, kept)
-                if not len(last):
+                if len(present) < 2:
                     continue
                 before = S[:1] if threshold else np.maximum.accumulate(S[:-1], axis=0)
                 score = S[1:] - before + rest
                 b, p = divmod(int(score.argmin()), score.shape[1])
                 if score[b, p] < best.score:
                     a = 0 if threshold else int(S[: b + 1, p].argmax())
-                    begin = int(code[last[a - 1] + 1]) if a else 0
+                    begin = int(present[a]) if a else 0
                     inside = np.sort(np.split(order, [p + 1])[not first])
-                    cut = _CodeCut(axis, begin, int(code[last[b]]))
-                    best = _Division(int(score[b, p]), cut, inside)
+                    best = _Division(
+                        int(score[b, p]), _CodeCut(axis, begin, int(present[b])), inside
+                    )
     return best, alone
 
 
@@ -332,7 +434,7 @@ def nearest_tree(
     "A tree that separates the centres, by what points pay at the nearest one left."
     costs = D * weight[:, None]
     (Q, unit), least = quantise(costs), costs.min(1)
-    builder = TreeBuilder(len(columns))
+    builder, codes = TreeBuilder(len(columns)), coded_points(columns).codes
     todo = [(0, np.arange(len(D)), np.arange(D.shape[1]))]
     while todo:
         node, rows, here = todo.pop()
@@ -343,9 +445,8 @@ def nearest_tree(
         now, N = least[rows].sum() / unit + table.min(1).sum(), weight[rows].sum()
         one = (table.sum(0).min() - table.min(1).sum()) / np.log2(m)
         tau, limit = depth_penalty * min(now, one) / N, (1 + np.sqrt(2 * (m - 1))) ** 2
-        codes, centres = [c.codes[rows] for c in columns], [v[:, here] for v in values]
-        penalty = tau * weight[rows]
-        best, alone = _nearest_cut(codes, table, centres, penalty, cuts == "threshold")
+        centres, penalty = [v[:, here] for v in values], tau * weight[rows]
+        best, alone = _nearest_cut(codes, rows, table, centres, penalty, cuts == "threshold")
         most = now * limit + tau * N * np.log2(m) - least[rows].sum() / unit
         if alone.inside is None:  # no feature tells the centres apart
             builder.labels[node] = int(here[table.sum(0).argmin()])
@@ -359,20 +460,24 @@ def nearest_tree(
     return builder.build()
 
 # %% ../nbs/460_search.ipynb #1ad5e7de
-EXACT_FOR = (0, 0, 1000, 150)  # points for which the best tree of k leaves is looked for
+EXACT_FOR = (0, 0, 2500, 150)  # points for which the best tree of k leaves is looked for
 EXACT_WORK = 15_000  # and how often the cuts of an axis are looked through before it is given up
-MAX_EXACT_POINTS = 20_000  # points beyond which starts are binned, and only the best is improved
-WORK_LIMIT = 10**8  # the same, for points times axes times clusters squared; ten times that, times
-# leaves, is where only the best four starts are improved, and no tree is pruned and regrown
-LEAF_LIMITS = 64, 256  # the same for leaves alone; and leaves beyond which no tree is improved
-SAMPLE_SIZE = 5_000  # points that stand for many, where a start need not see them all
+FEW_POINTS = 50_000  # points times axes times clusters up to which all values of columns are used
+COARSE = 64  # codes of a column with which the shape of a tree is sought beyond
+MANY_POINTS, SAMPLE_SIZE = (
+    20_000,
+    10_000,
+)  # beyond the first, the second is how many it is sought with
+FINE = 1_024  # codes of a column, where there are so many points
+LEAF_LIMIT = 256  # leaves beyond which no node is taken out, and no cut is moved
 DEPTH_PENALTY = 0.3  # λ of the trees by the nearest centre left
-REGROWN = 6  # trees that are pruned and grown again, the cheapest first; fewer of them
-REGROWN_WORK = 4 * 10**6  # if points times axes times leaves are more than this for all of them
+THREADS = 2  # parts of a search
+TRIALS = 40, 200  # trees that each may try with one node less, at least and at most
+KICK = 10  # trials for which a tree may be shaken up
+SLACK = 1.2, 1.05  # what such a tree may pay before and after a pass, for those that pay 1 now
+TRIAL_WORK = 6 * 10**7  # about what they may cost
+FEATURES = 25 * 10**6  # values of surrogate features that are computed at most, for few points
 DRAWS = 8  # random trees of each kind, of which the cheapest is a start
-
-
-_AnyTree = TypeVar("_AnyTree", Tree, CodeTree)
 
 
 @dataclass
@@ -386,19 +491,44 @@ class Search:
     max_depth: int | None = None  # most cuts on a path
     cuts: str = "interval"  # "interval", or "threshold"
     bins: int | None = None  # most codes of a column
+    effort: int = 1  # multiplies the number of trials
     features: Features | None = None  # of the centres, as `centre_features` gives them
 
     def __post_init__(self) -> None:
-        self.gram, self.k = self.reference.gram, self.reference.k
-        work = self.X.size * self.k**2
-        self.big = len(self.X) > MAX_EXACT_POINTS or work > WORK_LIMIT
-        self.heavy = self.big or work * self.max_leaves > 10 * WORK_LIMIT
-        self.heavy |= self.max_leaves > LEAF_LIMITS[0]
-        fine, coarse = (1024, 256) if self.big and self.bins is None else (self.bins, self.bins)
-        self.columns = [encode(x, fine) for x in self.X.T]
-        self.coarse = self.columns if fine == coarse else encode_columns(self.X, coarse)
-        self.store = SortedCosts if coarse is None else BinnedCosts
-        self.optimizer = CutOptimizer(self.columns, self.cuts, self.max_leaves > self.k)
+        (n, d), self.gram, self.k = self.X.shape, self.reference.gram, self.reference.k
+        self.few = n * d * self.k <= FEW_POINTS
+        room = TRIAL_WORK // (n * (d + self.k**2 // 16))
+        self.trials = self.effort * int(np.clip(room, *TRIALS)) * (2 if self.few else 1)
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        "The axes as codes, as fine as cuts may be."
+        many = len(self.X) > MANY_POINTS and self.bins is None
+        return encode_columns(self.X, FINE if many else self.bins)
+
+    @cached_property
+    def coarse(self) -> list[Column]:
+        "The axes as codes, as fine as the shape of a tree needs them."
+        fine = self.few or (self.bins is not None and self.bins <= COARSE)
+        return self.columns if fine else encode_columns(self.X, COARSE)
+
+    @cached_property
+    def fine_cuts(self) -> CutOptimizer:
+        "What moves cuts."
+        limits = self.cuts, self.max_leaves > self.k, self.max_depth
+        return CutOptimizer(self.columns, *limits)
+
+    @cached_property
+    def optimizer(self) -> CutOptimizer:
+        "What moves coarse cuts."
+        limits = self.cuts, self.max_leaves > self.k, self.max_depth
+        same = self.coarse is self.columns
+        return self.fine_cuts if same else CutOptimizer(self.coarse, *limits)
+
+    @cached_property
+    def table(self) -> NDArray:
+        "The distances to the centres of the reference, in whole numbers."
+        return quantise(self.reference.D * self.total[:, None])[0]
 
     def fits(self, tree: Tree) -> bool:
         "Whether a tree keeps to the limits."
@@ -407,56 +537,22 @@ class Search:
         deep = self.max_depth is not None and tree.depth > self.max_depth
         return tree.n_leaves <= self.max_leaves and not deep and one_sided
 
-    def costs(self, trees: list[Tree]) -> list[float]:
-        "The kernel k-means costs of the clusters of trees."
-        labels = [tree.predict(self.X) for tree in trees]
-        if not trees or not isinstance(self.gram, StreamedGram):
-            return [kernel_cost(self.gram, l, self.total) for l in labels]
-        V = np.zeros((self.gram.n, self.k * len(trees)))  # one pass for all
-        for i, l in enumerate(labels):
-            V[np.arange(self.gram.n), i * self.k + l] = self.total
-        size = np.maximum(V.sum(0), 1e-300)
-        own = (V * self.gram.times(V)).sum(0) / size
-        return list(self.total @ self.gram.diag - own.reshape(len(trees), -1).sum(1))
-
-    def own_labels(self, tree: _AnyTree) -> _AnyTree:
+    def own_labels(self, tree: CodeTree, optimizer: CutOptimizer) -> CodeTree:
         "The tree itself, or with a label for each leaf if there are enough."
         if self.max_leaves > self.k:
             return tree
-        code = code_tree(tree, self.columns) if isinstance(tree, Tree) else tree
-        ends, label = leaves_reached(code, self.optimizer.points.codes), tree.label.copy()
+        ends, label = leaves_reached(tree, optimizer.points.codes), tree.label.copy()
         heavy, free = np.bincount(ends, self.total, len(label)), set(range(self.k))
         leaves = np.flatnonzero(tree.left < 0)
         for leaf in leaves[np.argsort(-heavy[leaves], kind="stable")]:
             label[leaf] = label[leaf] if label[leaf] in free else min(free)
             free.discard(int(label[leaf]))
-        return replace(tree, label=label) if isinstance(tree, Tree) else tree._replace(label=label)
+        return tree._replace(label=label)
 
-    def code_labels(self, tree: Tree) -> NDArray:
-        "The labels of all points."
-        return self.optimizer.labels(code_tree(tree, self.columns))
-
-    def centres(self, tree: Tree) -> Centres:
-        "The clusters of a tree, and their sums with the kernel."
-        return Centres(self.gram, self.code_labels(tree), self.total, self.k)
-
-    def regrow(self, tree: CodeTree, Q: NDArray) -> CodeTree:
-        "Grow a tree of codes by costs in whole numbers, within the limits, and move its cuts."
-        depth = len(self.X) if self.max_depth is None else self.max_depth
-        limits = self.max_leaves, depth, self.optimizer.intervals
-        return self.optimizer.recut(grow_codes(tree, self.optimizer.points, Q, *limits), Q)
-
-    def grow(self, costs: NDArray, tree: Tree | None = None) -> Tree:
-        "Grow a tree by a table of costs, within the limits."
-        if self.coarse is self.columns and not self.big:
-            begin = single_leaf() if tree is None else code_tree(tree, self.columns)
-            depth = len(self.X) if self.max_depth is None else self.max_depth
-            most = self.max_leaves, depth, self.optimizer.intervals
-            grown = grow_codes(begin, self.optimizer.points, quantise(costs)[0], *most)
-            return value_tree(grown, self.columns)
-        store = self.store([c.codes for c in self.coarse], quantise(costs)[0], self.X)
-        limits = Limits(self.max_leaves, self.max_depth, self.cuts, quiet=True)
-        return grow_from(store, self.coarse, limits, tree)
+    def grow(self, Q: NDArray, tree: CodeTree | None = None) -> CodeTree:
+        "Grow a tree by costs in whole numbers, within the limits."
+        begin = single_leaf() if tree is None else tree
+        return merge_siblings(self.optimizer.grow(begin, Q, self.max_leaves).tree)
 
 # %% ../nbs/460_search.ipynb #7c5f4499
 def _cart(search: Search, label: NDArray) -> Tree:
@@ -478,37 +574,29 @@ def _cart(search: Search, label: NDArray) -> Tree:
     return builder.build()
 
 # %% ../nbs/460_search.ipynb #8079998e
-def _scatter_trees(search: Search, label: NDArray) -> Iterator[Tree]:
-    "Trees by the scatter of the centres, and by Gini."
-    reference, total = search.reference, search.total
+def _scatter_trees(search: Search, thresholds: bool = False) -> Iterator[Tree]:
+    "Trees by the scatter of the centres, and by Gini; one by thresholds is made in no time."
+    reference, label = search.reference, search.reference.V.argmax(1)
     mean = reference.V.T @ reference.D / reference.V.sum(0)[:, None]
     E = np.maximum(mean - mean.diagonal()[:, None], 0)
-    fine = [encode(x, 256) for x in search.X.T]
-    coarse = fine if search.cuts == "threshold" else [encode(x, 64) for x in search.X.T]
-    for table, gini in (((E + E.T) / 2, False), (1.0 - np.eye(search.k), True)):
-        for cuts in dict.fromkeys((search.cuts, "threshold")):
-            if gini and search.big and cuts == "interval":
-                continue  # takes long, and is never the best
-            columns, leaves = fine if cuts == "threshold" else coarse, search.max_leaves
-            depth = search.max_depth
-            yield scatter_tree(columns, label, total, table, leaves, max_depth=depth, cuts=cuts)
+    columns = search.coarse if thresholds else encode_columns(search.X, COARSE)
+    for table in ((E + E.T) / 2, 1.0 - np.eye(search.k)):
+        for cuts in dict.fromkeys(("threshold",) if thresholds else (search.cuts, "threshold")):
+            limits = table, search.max_leaves
+            options = dict(max_depth=search.max_depth, cuts=cuts)
+            yield scatter_tree(columns, label, search.total, *limits, **options)
 
 # %% ../nbs/460_search.ipynb #ceb7db44
 def _nearest_trees(search: Search) -> Iterator[Tree]:
     "Trees by the nearest centre left."
-    X, reference, columns = search.X, search.reference, search.columns
-    rows = np.arange(len(X))
-    if search.big:
-        rows = rows[:: max(len(X) // SAMPLE_SIZE, 1)]
-        columns = [replace(c, codes=c.codes[rows]) for c in columns]
-    means = reference.V.T @ below_one(X)[0] / reference.V.sum(0)[:, None]
+    reference = search.reference
+    means = reference.V.T @ below_one(search.X)[0] / reference.V.sum(0)[:, None]
     values = [m[None] for m in means.T]  # only their order counts
-    many = sum(len(mu.T) for _, mu in search.features or []) * len(X) * search.k
-    if search.features and many <= WORK_LIMIT / 10:
+    if search.features:
         values = [np.vstack([v, mu.T]) for v, (_, mu) in zip(values, search.features)]
-    D, weight = reference.D[rows], search.total[rows]
-    for penalty in (DEPTH_PENALTY,) if search.big else (0.0, DEPTH_PENALTY):
-        yield nearest_tree(columns, D, weight, values, depth_penalty=penalty, cuts=search.cuts)
+    for penalty in (DEPTH_PENALTY, 0.0) if search.few else (DEPTH_PENALTY,):
+        options = dict(depth_penalty=penalty, cuts=search.cuts)
+        yield nearest_tree(search.coarse, reference.D, search.total, values, **options)
 
 
 def _first_least(costs: ArrayLike) -> int:
@@ -518,7 +606,7 @@ def _first_least(costs: ArrayLike) -> int:
 
 
 def _random_trees(search: Search) -> Iterator[Tree]:
-    "The cheapest of some random trees in the features, and around points."
+    "The cheapest of some random trees around points."
     D, V, rng = search.reference.D, search.reference.V, np.random.default_rng(0)
     slack = search.gram.precision * float(np.abs(search.gram.diag).max())
     U = search.X[closest_rows(D, V, slack)]
@@ -528,115 +616,197 @@ def _random_trees(search: Search) -> Iterator[Tree]:
         drawn = [random_cuts(U, 2, rng) for _ in range(DRAWS)]
         kinds.append([preimage_tree(tree, search.features, search.columns) for tree in drawn])
     for trees in kinds:
-        fit = [search.own_labels(tree) for tree in trees if search.fits(tree)]
+        fit = list(filter(search.fits, trees))
+        paid = [float(search.table[np.arange(len(D)), t.predict(search.X)].sum()) for t in fit]
         if fit:
-            yield fit[_first_least(search.costs(fit))]
+            yield fit[_first_least(paid)]
 
 # %% ../nbs/460_search.ipynb #dbcb4d91
 def starts(
     search: Search,  # what is sought
     bases: list[Tree],  # trees of Kernel IMM
-) -> list[Tree]:
+) -> list[CodeTree]:
     "Trees to begin with, within the limits, each once."
-    reference, total = search.reference, search.total
-    label = reference.V.argmax(1)
-    distances, mistakes = reference.D * total[:, None], total[:, None] - reference.V
-    bases, nearest = list(filter(search.fits, bases)), []
-    trees = [search.grow(t, base) for t in (distances, mistakes) for base in [None, *bases]]
+    reference, total, columns = search.reference, search.total, search.coarse
+    mistakes = np.rint(total[:, None] - reference.V).astype(np.int64)
+    bases = list(filter(search.fits, bases))
+    below = [None, *(code_tree(tree, columns) for tree in bases)]
+    trees = [search.grow(search.table, tree) for tree in below]
     if search.max_leaves >= search.k:
-        nearest = list(filter(search.fits, _nearest_trees(search)))
-    if search.max_leaves > search.k:
-        trees += [search.grow(distances, tree) for tree in nearest]
-    trees += [*bases, *nearest, *_scatter_trees(search, label)]
-    if not search.big:
-        trees.append(_cart(search, label))
-        trees += _random_trees(search) if search.max_leaves >= search.k else ()
-    trees = [search.own_labels(tree) for tree in trees if search.fits(tree)]
-    return list({tree.to_json(): tree for tree in trees}.values())
+        nearest = [tree for tree in _nearest_trees(search) if search.fits(tree)]
+        trees += [search.grow(search.table, code_tree(tree, columns)) for tree in nearest]
+    trees.append(code_tree(next(_scatter_trees(search, thresholds=True)), columns))
+    if search.few:
+        trees += [search.grow(mistakes, tree) for tree in below]
+        others = [*bases, *nearest] if search.max_leaves >= search.k else bases
+        others += [*_scatter_trees(search), _cart(search, reference.V.argmax(1))]
+        others += _random_trees(search) if search.max_leaves >= search.k else []
+        trees += [code_tree(tree, columns) for tree in others if search.fits(tree)]
+    trees = [search.own_labels(tree, search.optimizer) for tree in trees]
+    return list({np.concatenate(tree).tobytes(): tree for tree in trees}.values())
 
 # %% ../nbs/460_search.ipynb #855538ad
-def _polish(
-    search: Search, tree: Tree, cost: float, centres: Centres | None = None
-) -> tuple[Tree, float]:
+class Found(NamedTuple):
+    "A tree that a search has come across."
+
+    tree: CodeTree  # the tree
+    cost: float  # what its clusters cost
+
+    def below(self, cost: float) -> bool:
+        "Whether it is cheaper, and not by rounding alone."
+        return self.cost < cost - 1e-12 * abs(cost)
+
+
+def _polish(search: Search, optimizer: CutOptimizer, found: Found, centres: Centres) -> Found:
     "Lloyd's algorithm for trees: centres, cuts, centres, as long as the cost falls."
     D = None
-    if tree.n_leaves > LEAF_LIMITS[1]:
-        return tree, cost
-    centres = centres or search.centres(tree)
-    for _ in range(30):
-        centres.move(search.code_labels(tree))
+    for _ in range(30 if len(found.tree.left) < 2 * LEAF_LIMIT else 0):
+        centres.move(optimizer.labels(found.tree))
         D = centres.distances(D)
-        new = search.own_labels(search.optimizer.improve(tree, D * search.total[:, None]))
-        value = centres.cost(search.code_labels(new))
-        if not search.fits(new) or value >= cost - 1e-12 * abs(cost):
+        moved = optimizer.recut(found.tree, quantise(D * search.total[:, None])[0])
+        new = search.own_labels(moved, optimizer)
+        trial = Found(new, centres.cost(optimizer.labels(new)))
+        if not trial.below(found.cost):
             break
-        tree, cost = new, value
-    return tree, cost
+        found = trial
+    return found
 
 # %% ../nbs/460_search.ipynb #692387c5
-def _regrown(search: Search, tree: Tree, cost: float, centres: Centres) -> tuple[Tree, float]:
-    "Prune one node and grow again, as long as that helps; after a success with the next node."
-    turn, seen = 0, set[bytes]()
-    while True:
-        centres.move(search.code_labels(tree))
-        Q, _ = quantise(centres.distances() * search.total[:, None])
-        whole, found = code_tree(tree, search.columns), None
-        ways = [(node, by) for node in np.flatnonzero(whole.left >= 0) for by in (0, 1, 2)]
+@dataclass
+class _Budget:
+    "What a thread of a search may still do, and what it has seen."
+
+    trials: int  # trees that it may try
+    seen: set[bytes] = field(default_factory=set)  # trees and labels that need no second look
+
+
+def _regrown(search: Search, found: Found, centres: Centres, budget: _Budget) -> Found:
+    "Take one node out and grow again, as long as that helps; after a success with the next node."
+    optimizer, seen, turn = search.optimizer, budget.seen, 0
+    while (key := np.concatenate(found.tree).tobytes()) not in seen:
+        seen.add(key)
+        tree, best = found.tree, None
+        centres.move(optimizer.labels(tree))
+        Q = quantise(centres.distances() * search.total[:, None])[0]
+        known = optimizer.grow(tree, Q, search.max_leaves + search.max_leaves // 2 + 1)
+        known = known._replace(ends=leaves_reached(tree, optimizer.points.codes))
+        settled = optimizer.settled(tree, Q)
+        now = table_cost(tree, optimizer.points.codes, Q)
+        limits = [2**62 if search.few else int(now * slack) for slack in SLACK]
+        ways = [(node, by) for node in np.flatnonzero(tree.left >= 0) for by in (0, 1, 2)]
         for i in range(len(ways)):
-            node, by = ways[(turn + i) % len(ways)]
-            new = search.own_labels(search.regrow(prune(whole, node, by), Q))
-            labels = search.optimizer.labels(new)
-            if labels.tobytes() in seen:
+            if budget.trials <= 0:
+                return found
+            budget.trials -= 1
+            again = optimizer.grow(
+                prune(tree, *ways[(turn + i) % len(ways)]), Q, search.max_leaves, known
+            )
+            if again.cost > limits[0]:
+                continue
+            if np.concatenate(merge_siblings(again.tree)).tobytes() in seen:
+                continue  # what has been taken out has come back
+            moved, paid = optimizer.recut_again(again, settled, Q, limits[1])
+            new = search.own_labels(moved, optimizer)
+            labels = optimizer.labels(new)
+            if paid > limits[1] or labels.tobytes() in seen:
                 continue
             seen.add(labels.tobytes())
-            value = centres.cost(labels)
-            if value < cost - 1e-12 * abs(cost):
-                found, turn = value_tree(new, search.columns), (turn + i + 1) % len(ways)
+            trial = Found(new, centres.cost(labels))
+            if trial.below(found.cost):
+                best, turn = trial, (turn + i + 1) % len(ways)
                 break
-        if found is None or not search.fits(found):
-            return tree, cost
-        tree, cost = _polish(search, found, value, centres)
+        if best is None:
+            break
+        found = _polish(search, optimizer, best, centres)
+    return found
 
 # %% ../nbs/460_search.ipynb #cea8edc4
+def _exact_trees(search: Search) -> Iterator[Tree]:
+    "The best tree with a leaf for each cluster, or two, if the data is small enough to find it."
+    n, k, free = len(search.X), search.k, search.cuts == "interval" and search.max_depth is None
+    free &= k <= search.max_leaves <= k + 1  # with more leaves it is no longer worth the time
+    if search.max_leaves == 2 and search.few and 1 < n <= EXACT_FOR[2]:
+        K = search.gram.times(np.eye(n))
+        yield optimal_cut(K, search.X, search.total, search.cuts == "threshold")
+    elif free and k < len(EXACT_FOR) and n <= EXACT_FOR[k]:
+        with contextlib.suppress(GivenUp):
+            yield best_tree(search.gram.times(np.eye(n)), search.X, k, search.total, EXACT_WORK)
+
+
+def _kicked(search: Search, tree: CodeTree, rng: np.random.Generator) -> CodeTree:
+    "The tree without some of its nodes, grown again as if every point had a random weight."
+    for _ in range(int(rng.integers(1, 4))):
+        inner = np.flatnonzero(tree.left >= 0)
+        if len(inner):
+            tree = prune(tree, int(rng.choice(inner)), int(rng.integers(3)))
+    weighted = search.table * rng.integers(0, 4, size=(len(search.X), 1))
+    return search.own_labels(search.grow(weighted, tree), search.optimizer)
+
+
+def _cheapest(search: Search, given: list[Tree], found: list[Tree], centres: Centres) -> Tree:
+    "Of trees that are given and trees whose cuts may still be moved, the one that costs least."
+    cuts, trees = search.fine_cuts, list(given)
+    for tree in found:
+        code = code_tree(tree, search.columns)
+        start = Found(code, centres.cost(cuts.labels(code)))
+        moved = _polish(search, cuts, start, copy(centres))
+        trees += [tree, value_tree(moved.tree, search.columns)]
+    costs = [centres.cost(cuts.labels(code_tree(tree, search.columns))) for tree in trees]
+    near = [t for t, cost in zip(trees, costs) if cost <= min(costs) + 1e-12 * abs(min(costs))]
+    return min(near, key=lambda t: (t.depth, t.n_leaves))
+
+
 def best_found(
     search: Search,  # what is sought
     bases: list[Tree],  # trees of Kernel IMM
     exact: bool = True,  # whether the best tree itself may be among the starts of small data
 ) -> Tree:
     "The cheapest tree that the search comes across; at equal cost the shallower one."
-    trees, n, k = starts(search, bases), len(search.X), search.k
-    free = search.cuts == "interval" and search.max_depth is None
-    free &= k <= search.max_leaves <= k + 1  # with more leaves it is no longer worth the time
-    if exact and free and k < len(EXACT_FOR) and n <= EXACT_FOR[k]:
-        K = search.gram.times(np.eye(n))
-        with contextlib.suppress(GivenUp):
-            trees.append(best_tree(K, search.X, k, search.total, EXACT_WORK))
-            if search.max_leaves > k:
-                table = search.reference.D * search.total[:, None]
-                trees.append(search.grow(table, trees[-1]))
-    values = search.costs(trees)
-    unit = max(min(np.abs(values)), np.finfo(float).tiny)  # rounding must not decide the order
-    order = sorted(range(len(trees)), key=lambda i: round(float(values[i] / unit), 12))
-    candidates = list(zip(trees, values))
-    order = order[: 1 if search.big else 4 if search.heavy else len(order)]
-    centres = search.centres(trees[order[0]])
-    candidates += [_polish(search, trees[i], values[i], centres) for i in order]
-    if not search.heavy:
-        ranked = sorted(candidates, key=lambda c: round(float(c[1] / unit), 12))
-        some = {tree.to_json(): (tree, cost) for tree, cost in ranked}  # each once
-        room = REGROWN_WORK // (search.X.size * search.max_leaves)
-        for tree, cost in list(some.values())[: int(np.clip(room, 1, REGROWN))]:
-            candidates.append(_regrown(search, tree, cost, centres))
-    least = min(cost for _, cost in candidates)
-    near = [tree for tree, cost in candidates if cost <= least + 1e-12 * abs(least)]
-    return min(near, key=lambda t: (t.depth, t.n_leaves))
+    optimizer, reference = search.optimizer, Centres.of(search.reference, search.total)
+
+    def improved(tree: CodeTree) -> Found:
+        "A tree after Lloyd's algorithm, from its own centres, or after cuts for the reference's."
+        moved = search.own_labels(optimizer.recut(tree, search.table), optimizer)
+        found = [Found(t, reference.cost(optimizer.labels(t))) for t in (tree, moved)]
+        if not search.few:
+            found = [found[_first_least([f.cost for f in found])]]
+        found = [_polish(search, optimizer, f, copy(reference)) for f in found]
+        return found[_first_least([f.cost for f in found])]
+
+    def rank(found: Found) -> float:
+        "Its cost, in digits that do not hang on rounding."
+        return round(float(found.cost / unit), 12)
+
+    given = [*filter(search.fits, bases), *(_exact_trees(search) if exact else ())]
+    begin = starts(search, bases)
+    if search.few:
+        begin += [search.grow(search.table, code_tree(tree, search.coarse)) for tree in given]
+    found = [improved(tree) for tree in begin]
+    unit = max(max(abs(f.cost) for f in found), np.finfo(float).tiny)
+    found.sort(key=rank)
+
+    def explored(i: int) -> list[Found]:
+        "Every second tree regrown, then the best of them without some nodes, as long as allowed."
+        budget, rng = _Budget(search.trials), np.random.default_rng(i)
+        mine = [_regrown(search, f, copy(reference), budget) for f in found[i::THREADS]]
+        while mine and budget.trials > 0:
+            budget.trials -= KICK
+            kicked = improved(_kicked(search, min(mine, key=rank).tree, rng))
+            mine.append(_regrown(search, kicked, copy(reference), budget))
+        return mine
+
+    if search.max_leaves <= LEAF_LIMIT:
+        with one_blas_thread:  # the result is the same, however many threads there are
+            found = sorted(sum(map_threads(explored, range(THREADS)), []), key=rank)
+    trees = [value_tree(f.tree, search.coarse) for f in found[:2]]
+    return _cheapest(search, given, trees, reference)
 
 # %% ../nbs/460_search.ipynb #194055da
 # names of version 0.1
-MANY = MAX_EXACT_POINTS  # now `MAX_EXACT_POINTS`
-MUCH = WORK_LIMIT  # now `WORK_LIMIT`
-BUSHY = LEAF_LIMITS  # now `LEAF_LIMITS`
-FEW = SAMPLE_SIZE  # now `SAMPLE_SIZE`
+MANY = MANY_POINTS  # now `MANY_POINTS`
+MUCH = TRIAL_WORK  # now `TRIAL_WORK`
+BUSHY = LEAF_LIMIT  # now `LEAF_LIMIT`
+FEW = FEW_POINTS  # now `FEW_POINTS`
 TOLL = DEPTH_PENALTY  # now `DEPTH_PENALTY`
 Mover = CutOptimizer
 spread = centre_scatter
@@ -659,8 +829,8 @@ def agreement_tree(
     limits = settings.leaves(reference.k), settings.max_depth, settings.cuts, problem.bins
     search, wrong = Search(problem.points, problem.total, by_label, *limits), []
     bases = [None] if imm is None else [None, imm.tree]
-    table = by_label.D * problem.total[:, None]
-    trees = [searched, *(search.grow(table, base) for base in bases)]
+    below = [None if base is None else code_tree(base, search.coarse) for base in bases]
+    trees = [searched, *(value_tree(search.grow(search.table, t), search.coarse) for t in below)]
     for i, tree in enumerate(trees):
         votes = np.zeros((tree.n_leaves, reference.k))
         np.add.at(votes, tree.apply(problem.points), reference.V)
@@ -671,6 +841,20 @@ def agreement_tree(
     return Grown(trees[int(np.argmin(wrong))], None)
 
 # %% ../nbs/460_search.ipynb #48f5cbfb
+def _imm_start(problem: MemoryProblem, settings: Settings, reference: Reference) -> ImmRun | None:
+    "Kernel IMM, if there may be so many leaves and the data allows it."
+    names = [settings.surrogate]
+    if settings.surrogate == "auto":
+        names = list(SURROGATES.get(problem.kernel.name, ()))
+    for name in names if settings.leaves(reference.k) >= reference.k else ():
+        try:
+            return imm_run(problem, replace(settings, surrogate=name), reference, quiet=True)
+        except ValueError:
+            if name == settings.surrogate:  # the one that was asked for
+                raise
+    return None
+
+
 def search_tree(
     problem: MemoryProblem,  # the data and the kernel
     settings: Settings,  # what is asked for
@@ -679,23 +863,19 @@ def search_tree(
 ) -> Grown:
     "The cheapest tree that the search finds, and the run of Kernel IMM that bounds its cost."
     limits = settings.leaves(reference.k), settings.max_depth, settings.cuts, problem.bins
-    search = Search(problem.points, problem.total, aim or reference, *limits)
-    names, run = [settings.surrogate], None
-    if settings.surrogate == "auto":
-        names = list(SURROGATES.get(problem.kernel.name, ()))
-    for name in names if search.max_leaves >= reference.k else ():
-        try:
-            run = imm_run(problem, replace(settings, surrogate=name), reference, quiet=True)
-            break
-        except ValueError:
-            if name == settings.surrogate:  # the one that was asked for
-                raise
-    if run is not None and not search.big:
-        search.features = centre_features(
-            reference.V, search.columns, run.surrogate, WORK_LIMIT / 4
-        )
+    n, aim = len(problem.points), aim or reference
+    search, run = Search(problem.points, problem.total, aim, *limits), None
+    run = _imm_start(problem, settings, reference)
     base = run if run is not None and search.fits(run.tree) else None
-    return Grown(best_found(search, [] if run is None else [run.tree]), base)
+    if run is not None and search.few:
+        search.features = centre_features(aim.V, search.columns, run.surrogate, FEATURES)
+    given = [] if base is None else [base.tree]
+    if n <= MANY_POINTS:
+        return Grown(best_found(search, given), base)
+    rows = np.arange(0, n, -(-n // SAMPLE_SIZE))
+    part = Search(problem.points[rows], problem.total[rows], aim.part(rows), *limits)
+    found = [best_found(part, given), next(_scatter_trees(search, thresholds=True))]
+    return Grown(_cheapest(search, given, found, Centres.of(aim, problem.total)), base)
 
 # %% ../nbs/460_search.ipynb #539409af
 @with_shared_documentation
