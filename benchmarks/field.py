@@ -23,6 +23,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+import field_exact as exact
 import field_rules as rules
 import numpy as np
 from run import table
@@ -398,8 +399,18 @@ def main(words):
         rows = measure(say, chosen(args.only, CONTENDERS), chosen(args.sets, SETS))
         rows = merged(record.get("rows", []), rows)
         record |= {"date": f"{date.today()}", "machine": machine()}
-        record |= {"summary": summary(rows), "rows": rows}
+        record |= {"rows": rows, "summary": summary(rows)}
         print_summary(record["summary"])
+    if "optimum" in parts:
+        record["optimum"] = exact.optimum(say, record.get("optimum", {}))
+        exact.print_optimum(record["optimum"])
+    if "centres" in parts:
+        try:
+            record["centres"] = exact.centres(say, problems(exact.FIXED), run_package)
+        except NotInstalled as why:
+            say(f"Fixed centres are left out, and what is recorded is kept. {why}")
+        if "centres" in record:
+            exact.print_centres(record["centres"])
     if not args.dry:
         RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
 

@@ -32,7 +32,7 @@ def streed(features, costs, leaves, depth, limit):
     model = STreeDInstanceCostSensitiveClassifier(**options).fit(features, costs)
     seconds = time.perf_counter() - start
     labels = np.asarray(model.predict(features)).astype(np.int64).ravel()
-    return dict(labels=labels, seconds=seconds)
+    return dict(labels=labels, seconds=seconds, optimal=model.fit_result.is_optimal())
 
 
 if __name__ == "__main__":
