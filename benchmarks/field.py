@@ -322,6 +322,27 @@ def print_summary(found):
         print(table([{"rival": rival, **row} for rival, row in result["by rival"].items()]))
 
 
+def changes(old, new):
+    "What contenders that are measured again cost now, beside what is recorded of them."
+    before = {(case_of(r), r["what"]): r["price"] for r in old}
+    found = []
+    for name in dict.fromkeys(r["what"] for r in new):
+        mine = [(case_of(r), r["price"]) for r in new if r["what"] == name]
+        by = [price / before[case, name] - 1 for case, price in mine if (case, name) in before]
+        row = {"what": name, "cases": len(by), "cheaper": sum(x < -LOSS for x in by)}
+        row |= {"dearer": sum(x > LOSS for x in by), "least": min(by, default=0.0)}
+        found.append(row | {"most": max(by, default=0.0), "mean": sum(by) / max(len(by), 1)})
+    return found
+
+
+def print_changes(found):
+    "The contenders that have changed."
+    some = [row for row in found if row["cheaper"] or row["dearer"]]
+    print("\nBeside the record", "nothing has changed." if not some else "these have changed:")
+    if some:
+        print(table(some))
+
+
 def problems(sets):
     "The problems that are asked for, one at a time."
     for data in sets:
@@ -384,6 +405,17 @@ def read():
     return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
 
 
+def as_text(value, indent=""):
+    "JSON with one line for each row."
+    if isinstance(value, dict) and any(isinstance(v, dict | list) for v in value.values()):
+        pairs = (f"{json.dumps(k)}: {as_text(v, indent + ' ')}" for k, v in value.items())
+        return "{\n" + ",\n".join(f"{indent} {pair}" for pair in pairs) + f"\n{indent}}}"
+    if isinstance(value, list) and value:
+        items = ",\n".join(f"{indent} {as_text(v, indent + ' ')}" for v in value)
+        return f"[\n{items}\n{indent}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
 def main(words):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="parts of names of contenders, with commas between them")
@@ -397,6 +429,7 @@ def main(words):
     if "rules" in parts:
         warm_up()
         rows = measure(say, chosen(args.only, CONTENDERS), chosen(args.sets, SETS))
+        print_changes(changes(record.get("rows", []), rows))
         rows = merged(record.get("rows", []), rows)
         record |= {"date": f"{date.today()}", "machine": machine()}
         record |= {"rows": rows, "summary": summary(rows)}
@@ -412,7 +445,7 @@ def main(words):
         if "centres" in record:
             exact.print_centres(record["centres"])
     if not args.dry:
-        RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        RECORD.write_text(as_text(record) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,15 @@ from kxbook.price import kernel_cost  # noqa: E402
 RECORD = json.loads((BENCHMARKS / "field.json").read_text(encoding="utf-8"))
 
 
+@pytest.fixture(autouse=True)
+def not_compiled(monkeypatch):
+    "The functions of the benchmarks as they are written: compiling them takes longer than these tests."
+    for module in (rules, field_exact):
+        for name, function in vars(module).copy().items():
+            if getattr(function, "__module__", "") == module.__name__:
+                monkeypatch.setattr(module, name, getattr(function, "py_func", function))
+
+
 def points(seed, n=14):
     "Points with ties, their columns and their kernel."
     X = np.random.default_rng(seed).integers(0, 5, size=(n, 2)).astype(float)
@@ -164,6 +173,9 @@ def test_rows_are_merged_and_losses_counted():
     assert field.losses(rows, "Kauri", ["CART"]) == []
     other = [new[0] | {"reference": 3.0}]  # other clusters: what was recorded is worth nothing
     assert field.merged(old, other) == other
+    (change,) = field.changes(new, [new[0] | {"price": 1.0}])
+    assert change["cheaper"] == 1 and change["least"] == change["mean"] == pytest.approx(-0.2)
+    assert json.loads(field.as_text(record := {"rows": rows, "none": [], "n": 1})) == record
     assert field.chosen("kauri, kerneltree", ["Kauri", "CART", "KernelTree"])[1] == "KernelTree"
 
 
