@@ -8,6 +8,7 @@
 # make pdf        the whole book as one file, _book/book.pdf; needs Chromium and its driver
 # make lab        JupyterLab on the notebooks, with statements as the book shows them; options: make lab LAB="--no-browser --allow-root"
 # make bench      measure speed, memory and quality beside others, into benchmarks/results.json; one suite: make bench ONLY=sums
+# make field      all rules against each other at the same number of leaves, into benchmarks/field.json; some of them: make field ONLY=kauri,KernelTree
 # make sync       export the notebooks into kxbook/ and clean them: after every edit
 # make format     ruff's format for code, oxfmt's for the page of a report, one sentence a line for prose
 # make lint       what `make format` and the tests would complain about, in seconds
@@ -22,7 +23,7 @@ SINCE  ?= HEAD
 # Every process would compile everything again, tests above all: what it writes stays in .venv and in __pycache__.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test test-all quick coverage test-matrix trust book pdf lab bench sync format lint hooks dist picture clean
+.PHONY: test test-all quick coverage test-matrix trust book pdf lab bench field sync format lint hooks dist picture clean
 test: .venv/ready
 	$(BIN)/python -m $(COVERED)pytest
 
@@ -61,6 +62,9 @@ lab: .venv/ready
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/run.py $(ONLY)
+
+field: .venv/ready .venv-field/ready
+	$(BIN)/python benchmarks/field.py $(if $(ONLY),--only "$(ONLY)")
 
 sync: .venv/ready
 	$(BIN)/python tools/sync.py
@@ -105,5 +109,14 @@ picture: .venv/ready
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable ".[test,bench]"
 	@touch $@
 
+# Packages of others may want other versions of the libraries. One that cannot be installed is left out: its recorded rows are kept.
+.venv-field/ready:
+	@$(PYTHON) -m venv --clear .venv-field
+	@echo '*' > .venv-field/.gitignore
+	@for package in gemclus pystreed; do \
+		PYTHONWARNINGS=ignore .venv-field/bin/python -m pip install --quiet $$package || echo "$$package cannot be installed here: its rows are kept."; \
+	done
+	@touch $@
+
 clean:
-	rm -rf .venv .nox .coverage* .mutants.json _book .book _book_quarto .quarto *.quarto_ipynb nbs/*.quarto_ipynb build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-field .nox .coverage* .mutants.json _book .book _book_quarto .quarto *.quarto_ipynb nbs/*.quarto_ipynb build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
