@@ -5,6 +5,7 @@ from functools import partial
 from unittest import mock
 
 import numpy as np
+from field_rules import by_axis
 
 import kxbook.search
 from kxbook import KernelKMeans, KernelTree
@@ -214,9 +215,9 @@ def small_row(seed, known):
         cost = kernel_cost(gram, _searched(X, gamma, cuts).predict(X))
         optimum = known.get(f"optimum, {cuts}")
         if optimum is None:
-            points = coded_points([encode(x) for x in X.T])
-            orders, K = points.orders.astype(np.int64), gram.times(np.eye(len(X)))
-            optimum = best_cost(orders, points.codes, K, cost, cuts == "interval")
+            codes, orders = by_axis([encode(x) for x in X.T])
+            K = gram.times(np.eye(len(X)))
+            optimum = best_cost(orders, codes, K, cost, cuts == "interval")
         if cost < optimum * (1 - REACHED):
             raise AssertionError(f"Case {seed}: {cost} is less than the optimum, {optimum}.")
         row |= {f"optimum, {cuts}": optimum, f"missed by, {cuts}": max(cost / optimum - 1, 0.0)}

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from kxbook.codetree import coded_points
 from kxbook.columns import compiled
 from kxbook.search import nearest_tree
 from kxbook.tree import TreeBuilder
@@ -145,12 +144,18 @@ class _Leaf(NamedTuple):
     known: tuple  # what need not be computed again
 
 
+def by_axis(columns):
+    "Codes of the points, a row for each axis, and the points in their order."
+    codes = np.array([column.codes for column in columns])
+    return codes, np.argsort(codes, axis=1, kind="stable")
+
+
 class _Growth:
     "A tree that grows leaf by leaf."
 
     def __init__(self, columns, know):
         self.columns, self.builder = columns, TreeBuilder(len(columns))
-        self.codes, orders = coded_points(columns)
+        self.codes, orders = by_axis(columns)
         self.know = know  # what is computed once for each leaf, from its orders
         self.leaves = [_Leaf(0, orders, know(orders))]
 

@@ -57,9 +57,9 @@ from .tree import Tree, TreeBuilder, build_tree
 
 # %% auto #0
 __all__ = ['EXACT_FOR', 'EXACT_WORK', 'FEW_POINTS', 'COARSE', 'MANY_POINTS', 'SAMPLE_SIZE', 'FINE', 'LEAF_LIMIT', 'DEPTH_PENALTY',
-           'THREADS', 'TRIALS', 'KICK', 'SLACK', 'TRIAL_WORK', 'FEATURES', 'DRAWS', 'Centres', 'CutOptimizer',
-           'centre_scatter', 'scatter_tree', 'nearest_tree', 'Search', 'starts', 'Found', 'best_found',
-           'agreement_tree', 'search_tree', 'KernelTree']
+           'THREADS', 'TRIALS', 'KICK', 'SLACK', 'TRIAL_WORK', 'FEATURES', 'DRAWS', 'EXACT_MOVES', 'Centres',
+           'CutOptimizer', 'centre_scatter', 'scatter_tree', 'nearest_tree', 'Search', 'starts', 'exact_moves', 'Found',
+           'best_found', 'agreement_tree', 'search_tree', 'KernelTree']
 
 # %% ../nbs/460_search.ipynb #dbb2740c
 class Centres:
@@ -464,16 +464,14 @@ EXACT_FOR = (0, 0, 2500, 150)  # points for which the best tree of k leaves is l
 EXACT_WORK = 15_000  # and how often the cuts of an axis are looked through before it is given up
 FEW_POINTS = 50_000  # points times axes times clusters up to which all values of columns are used
 COARSE = 64  # codes of a column with which the shape of a tree is sought beyond
-MANY_POINTS, SAMPLE_SIZE = (
-    20_000,
-    10_000,
-)  # beyond the first, the second is how many it is sought with
+MANY_POINTS = 20_000  # points beyond which the shape of a tree is sought with a sample of them
+SAMPLE_SIZE = 10_000  # and how many those are
 FINE = 1_024  # codes of a column, where there are so many points
 LEAF_LIMIT = 256  # leaves beyond which no node is taken out, and no cut is moved
 DEPTH_PENALTY = 0.3  # λ of the trees by the nearest centre left
 THREADS = 2  # parts of a search
 TRIALS = 40, 200  # trees that each may try with one node less, at least and at most
-KICK = 10  # trials for which a tree may be shaken up
+KICK = 3  # trials for which a tree may be shaken up
 SLACK = 1.2, 1.05  # what such a tree may pay before and after a pass, for those that pay 1 now
 TRIAL_WORK = 6 * 10**7  # about what they may cost
 FEATURES = 25 * 10**6  # values of surrogate features that are computed at most, for few points
@@ -491,8 +489,8 @@ class Search:
     max_depth: int | None = None  # most cuts on a path
     cuts: str = "interval"  # "interval", or "threshold"
     bins: int | None = None  # most codes of a column
-    effort: int = 1  # multiplies the number of trials
     features: Features | None = None  # of the centres, as `centre_features` gives them
+    effort: int = 1  # multiplies the number of trials
 
     def __post_init__(self) -> None:
         (n, d), self.gram, self.k = self.X.shape, self.reference.gram, self.reference.k
@@ -529,6 +527,12 @@ class Search:
     def table(self) -> NDArray:
         "The distances to the centres of the reference, in whole numbers."
         return quantise(self.reference.D * self.total[:, None])[0]
+
+    @cached_property
+    def matrix(self) -> NDArray:
+        "The kernel matrix, about zero on the whole, which changes no cost."
+        K = self.gram.times(np.eye(len(self.X)))
+        return K - K.mean()
 
     def fits(self, tree: Tree) -> bool:
         "Whether a tree keeps to the limits."
@@ -645,6 +649,153 @@ def starts(
     trees = [search.own_labels(tree, search.optimizer) for tree in trees]
     return list({np.concatenate(tree).tobytes(): tree for tree in trees}.values())
 
+# %% ../nbs/460_search.ipynb #3c91f0b2
+EXACT_MOVES = 100  # points up to which cuts are moved by what the clusters really cost
+
+
+@compiled
+def _moved_labels(tree: CodeTree, codes: NDArray, rows: NDArray, node: int, label: NDArray) -> None:
+    "The labels of some points, if they go on from a node."
+    for i in range(len(rows)):
+        here = node
+        while tree.left[here] >= 0:
+            inside = tree.first[here] <= codes[rows[i], tree.axis[here]] <= tree.last[here]
+            here = tree.left[here] if inside else tree.right[here]
+        label[i] = tree.label[here]
+
+
+@compiled
+def _rows_of(tree: CodeTree, codes: NDArray, node: int) -> NDArray:
+    "The points that come past a node."
+    rows, m = np.empty(len(codes), np.int64), 0
+    for x in range(len(codes)):
+        here = 0
+        while here != node and tree.left[here] >= 0:
+            inside = tree.first[here] <= codes[x, tree.axis[here]] <= tree.last[here]
+            here = tree.left[here] if inside else tree.right[here]
+        if here == node:
+            rows[m] = x
+            m += 1
+    return rows[:m]
+
+
+@compiled
+def _held(q: NDArray, size: NDArray) -> float:
+    "What the clusters take off the whole."
+    held = 0.0
+    for l in range(len(q)):
+        if size[l] > 1e-12:
+            held += q[l] / size[l]
+    return held
+
+
+@compiled
+def _sums_within(
+    K: NDArray, w: NDArray, label: NDArray, rows: NDArray, k: int
+) -> tuple[NDArray, NDArray, NDArray]:
+    "Cluster sums of some points; their totals over the clusters, and the sizes."
+    S, q, size = np.zeros((len(rows), k)), np.zeros(k), np.zeros(k)
+    for x in range(len(label)):
+        size[label[x]] += w[x]
+        for y in range(len(label)):
+            if label[x] == label[y]:
+                q[label[x]] += w[x] * w[y] * K[x, y]
+    for i in range(len(rows)):
+        for y in range(len(label)):
+            S[i, label[y]] += w[y] * K[rows[i], y]
+    return S, q, size
+
+
+@compiled
+def _exact_cut(
+    K: NDArray,
+    w: NDArray,
+    label: NDArray,
+    rows: NDArray,
+    inside: NDArray,
+    outside: NDArray,
+    codes: NDArray,
+    intervals: bool,
+    k: int,
+    best: float,
+    cut: NDArray,
+) -> float:
+    "The most that clusters hold after a cut of some points, which is written to `cut`."
+    m, now = len(rows), label.copy()
+    now[rows] = outside
+    begin = _sums_within(K, w, now, rows, k)
+    S, q, size = begin[0].copy(), begin[1].copy(), begin[2].copy()
+    for axis in range(codes.shape[1]):
+        code = codes[rows, axis]
+        order = np.argsort(code, kind="mergesort")
+        top = code[order[m - 1]]
+        for first in range(m if intervals else 1):
+            if first and code[order[first]] == code[order[first - 1]]:
+                continue
+            S[:], q[:], size[:] = begin[0], begin[1], begin[2]
+            for j in range(first, m):  # one point after the other comes inside
+                i = order[j]
+                x, a, b = rows[i], inside[i], outside[i]
+                if first == 0 and code[i] == top:
+                    break
+                if a != b:
+                    q[b] += w[x] * (w[x] * K[x, x] - 2 * S[i, b])
+                    q[a] += w[x] * (w[x] * K[x, x] + 2 * S[i, a])
+                    size[b], size[a] = size[b] - w[x], size[a] + w[x]
+                    for y in range(m):
+                        step = w[x] * K[x, rows[y]]
+                        S[y, b], S[y, a] = S[y, b] - step, S[y, a] + step
+                if j == m - 1 or code[order[j + 1]] != code[i]:
+                    held = _held(q, size)
+                    if held > best + 1e-10 * abs(best):
+                        best = held
+                        cut[0], cut[1], cut[2] = axis, code[order[first]] if first else 0, code[i]
+    return best
+
+
+@compiled
+def exact_moves(
+    tree: CodeTree,  # a tree of codes
+    codes: NDArray,  # (n, d) code of each point on each axis
+    K: NDArray,  # (n, n) kernel matrix, about zero on the whole
+    w: NDArray,  # (n,) weights of the points
+    k: int,  # number of clusters
+    intervals: bool,  # whether cuts may be intervals; otherwise thresholds
+    shared: bool,  # whether several leaves may have one label
+) -> CodeTree:
+    "The tree after the cuts and labels that lower its cost most, one at a time."
+    label, everyone, again = np.empty(len(codes), np.int64), np.arange(len(codes)), True
+    tree = merge_siblings(tree)  # a copy
+    while again:
+        again, nodes = False, len(tree.left)
+        _moved_labels(tree, codes, everyone, 0, label)
+        _, q, size = _sums_within(K, w, label, everyone[:0], k)
+        best, cut = _held(q, size), np.zeros(3, np.int64)
+        for node in range(nodes):
+            rows, now = _rows_of(tree, codes, node), best
+            if tree.left[node] >= 0 and len(rows) > 1:
+                a, b = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+                _moved_labels(tree, codes, rows, tree.left[node], a)
+                _moved_labels(tree, codes, rows, tree.right[node], b)
+                most = _exact_cut(K, w, label, rows, a, b, codes, intervals, k, best, cut)
+                best = _exact_cut(K, w, label, rows, b, a, codes, intervals, k, most, cut)
+                if best > now:
+                    tree.axis[node], tree.first[node], tree.last[node] = cut
+                if best > most:
+                    left = tree.left[node]
+                    tree.left[node], tree.right[node] = tree.right[node], left
+            elif shared and tree.left[node] < 0 and len(rows):
+                for l in range(k):
+                    other = label.copy()
+                    other[rows] = l
+                    _, q, size = _sums_within(K, w, other, rows[:0], k)
+                    if _held(q, size) > best + 1e-10 * abs(best):
+                        best, tree.label[node] = _held(q, size), l
+            if best > now:
+                again = True
+                break
+    return merge_siblings(tree)
+
 # %% ../nbs/460_search.ipynb #855538ad
 class Found(NamedTuple):
     "A tree that a search has come across."
@@ -670,6 +821,26 @@ def _polish(search: Search, optimizer: CutOptimizer, found: Found, centres: Cent
             break
         found = trial
     return found
+
+
+def _improved(search: Search, found: Found, centres: Centres, seen: set[bytes]) -> Found:
+    "The same for the shape of a tree; for few points with moves by what the clusters really cost."
+    optimizer = search.optimizer
+    limits = search.k, optimizer.intervals, optimizer.shared
+    while True:
+        found = _polish(search, optimizer, found, centres)
+        key = optimizer.labels(found.tree).tobytes()
+        if len(search.X) > EXACT_MOVES or key in seen:
+            return found
+        seen.add(key)
+        codes, K = optimizer.points.codes, search.matrix
+        tree = search.own_labels(
+            exact_moves(found.tree, codes, K, search.total, *limits), optimizer
+        )
+        trial = Found(tree, centres.cost(optimizer.labels(tree)))
+        if not trial.below(found.cost):
+            return found
+        found = trial
 
 # %% ../nbs/460_search.ipynb #692387c5
 @dataclass
@@ -717,7 +888,7 @@ def _regrown(search: Search, found: Found, centres: Centres, budget: _Budget) ->
                 break
         if best is None:
             break
-        found = _polish(search, optimizer, best, centres)
+        found = _improved(search, best, centres, set())
     return found
 
 # %% ../nbs/460_search.ipynb #cea8edc4
@@ -734,8 +905,14 @@ def _exact_trees(search: Search) -> Iterator[Tree]:
 
 
 def _kicked(search: Search, tree: CodeTree, rng: np.random.Generator) -> CodeTree:
-    "The tree without some of its nodes, grown again as if every point had a random weight."
-    for _ in range(int(rng.integers(1, 4))):
+    "A part of the tree, or a cut at random, grown as if every point had a random weight."
+    points, inner = search.optimizer.points, np.flatnonzero(tree.left >= 0)
+    if rng.random() < 0.5:
+        axis = int(rng.integers(len(points.sizes)))
+        ends = np.sort(points.codes[rng.integers(len(points.codes), size=2), axis].astype(int))
+        ends[0] = ends[0] if search.cuts == "interval" else 0
+        tree = CodeTree(*(np.array([v, -1, -1]) for v in (axis, *ends, 1, 2)), np.array([-1, 0, 1]))
+    for _ in range(int(rng.integers(1, 4)) if len(inner) else 0):
         inner = np.flatnonzero(tree.left >= 0)
         if len(inner):
             tree = prune(tree, int(rng.choice(inner)), int(rng.integers(3)))
@@ -764,13 +941,13 @@ def best_found(
     "The cheapest tree that the search comes across; at equal cost the shallower one."
     optimizer, reference = search.optimizer, Centres.of(search.reference, search.total)
 
-    def improved(tree: CodeTree) -> Found:
+    def improved(tree: CodeTree, seen: set[bytes]) -> Found:
         "A tree after Lloyd's algorithm, from its own centres, or after cuts for the reference's."
         moved = search.own_labels(optimizer.recut(tree, search.table), optimizer)
         found = [Found(t, reference.cost(optimizer.labels(t))) for t in (tree, moved)]
         if not search.few:
             found = [found[_first_least([f.cost for f in found])]]
-        found = [_polish(search, optimizer, f, copy(reference)) for f in found]
+        found = [_improved(search, f, copy(reference), seen) for f in found]
         return found[_first_least([f.cost for f in found])]
 
     def rank(found: Found) -> float:
@@ -781,18 +958,21 @@ def best_found(
     begin = starts(search, bases)
     if search.few:
         begin += [search.grow(search.table, code_tree(tree, search.coarse)) for tree in given]
-    found = [improved(tree) for tree in begin]
+    found = [improved(tree, set()) for tree in begin]
     unit = max(max(abs(f.cost) for f in found), np.finfo(float).tiny)
     found.sort(key=rank)
 
     def explored(i: int) -> list[Found]:
         "Every second tree regrown, then the best of them without some nodes, as long as allowed."
-        budget, rng = _Budget(search.trials), np.random.default_rng(i)
+        budget, rng, polished = _Budget(search.trials), np.random.default_rng(i), set[bytes]()
         mine = [_regrown(search, f, copy(reference), budget) for f in found[i::THREADS]]
+        mine.sort(key=rank)
         while mine and budget.trials > 0:
             budget.trials -= KICK
-            kicked = improved(_kicked(search, min(mine, key=rank).tree, rng))
+            kicked = improved(_kicked(search, mine[0].tree, rng), polished)
             mine.append(_regrown(search, kicked, copy(reference), budget))
+            if rank(mine[-1]) < rank(mine[0]):
+                mine[0], mine[-1] = mine[-1], mine[0]
         return mine
 
     if search.max_leaves <= LEAF_LIMIT:

@@ -15,7 +15,6 @@ import field  # noqa: E402
 import field_exact  # noqa: E402
 import field_rules as rules  # noqa: E402
 
-from kxbook.codetree import coded_points  # noqa: E402
 from kxbook.columns import encode  # noqa: E402
 from kxbook.kernel import gaussian  # noqa: E402
 from kxbook.price import kernel_cost  # noqa: E402
@@ -155,11 +154,11 @@ def slow_optimum(X, K, leaves, k):
 
 def test_the_optimum_of_small_cases():
     X = np.array([[0, 1], [1, 3], [2, 0], [3, 2], [4, 4], [5, 1.0]])
-    K, coded = gaussian(0.2)(X), coded_points([encode(x) for x in X.T])
-    orders, upper = coded.orders.astype(np.int64), float(np.trace(K))
-    found = field_exact.best_cost(orders, coded.codes, K, upper, True)
+    K, (codes, orders) = gaussian(0.2)(X), rules.by_axis([encode(x) for x in X.T])
+    upper = float(np.trace(K))
+    found = field_exact.best_cost(orders, codes, K, upper, True)
     assert found == pytest.approx(slow_optimum(X, K, 4, 3))
-    assert field_exact.best_cost(orders, coded.codes, K, upper, False) >= found - 1e-12
+    assert field_exact.best_cost(orders, codes, K, upper, False) >= found - 1e-12
 
 
 def test_rows_are_merged_and_losses_counted():
