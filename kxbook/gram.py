@@ -12,12 +12,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache, partial
+from math import factorial
 from operator import length_hint
 from threading import Lock
 from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 from joblib import cpu_count, effective_n_jobs, parallel_config
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
@@ -26,11 +28,11 @@ from threadpoolctl import ThreadpoolController
 from .kernel import WITH_WIDTH, Kernel, check_points, is_formula
 
 # %% auto #0
-__all__ = ['STRIP', 'one_blas_thread', 'BLOCKS_PER_TASK', 'PRECISION', 'KEPT', 'FOLD_ERROR', 'POOL', 'MOST_LANDMARKS', 'GRAMS',
-           'DENSE_UP_TO', 'FLOAT64_UP_TO', 'SMALLEST', 'LARGEST', 'cluster_norms', 'sq_dists', 'dist_errors', 'Gram',
-           'DenseGram', 'threads', 'thread_count', 'map_threads', 'entry_error', 'StreamedGram', 'nystroem_root',
-           'nystroem_features', 'nystroem_error', 'tall_product', 'feature_sums', 'LowRankGram', 'choose_landmarks',
-           'nystroem_gram', 'left_out', 'refuse_extremes', 'feature_type', 'as_gram']
+__all__ = ['STRIP', 'one_blas_thread', 'BLOCKS_PER_TASK', 'FEW_COLUMNS', 'PRECISION', 'KEPT', 'FOLD_ERROR', 'POOL',
+           'MOST_LANDMARKS', 'GRAMS', 'DENSE_UP_TO', 'FLOAT64_UP_TO', 'SMALLEST', 'LARGEST', 'cluster_norms',
+           'sq_dists', 'dist_errors', 'Gram', 'DenseGram', 'threads', 'thread_count', 'map_threads', 'entry_error',
+           'StreamedGram', 'nystroem_root', 'nystroem_features', 'nystroem_error', 'tall_product', 'feature_sums',
+           'LowRankGram', 'choose_landmarks', 'nystroem_gram', 'left_out', 'refuse_extremes', 'feature_type', 'as_gram']
 
 # %% ../nbs/140_gram.ipynb #10c264fd
 def cluster_norms(
@@ -158,6 +160,41 @@ class DenseGram(Gram):
             raise ValueError("A precomputed matrix does not tell K(y, y) for new points.")
         return self.kernel.diag(Y)
 
+# %% ../nbs/140_gram.ipynb #5d0c1a72
+def _exponential(
+    real: type, whole: type, terms: int, high: float, low: float
+) -> Callable[[NDArray], None]:
+    "A function that replaces numbers up to 0 by their exponentials; ln 2 = high + low."
+    digits, zero, first = np.finfo(real).nmant, real(0), real(1 / factorial(terms))
+    shift, bias = whole(digits), whole(np.finfo(real).maxexp - 1)
+    per, magic, high, low = real(1 / np.log(2)), real(1.5 * 2.0**digits), real(high), real(low)
+    least = real(np.log(np.finfo(real).tiny) + 1)
+    others = tuple(real(1 / factorial(t)) for t in range(terms - 1, -1, -1))
+
+    def exponential(values: NDArray) -> None:
+        for i in range(len(values)):
+            x = values[i]
+            moved = x * per + magic
+            n = moved - magic
+            r = (x - n * high) - n * low
+            p = first
+            for a in others:
+                p = p * r + a
+            scale = whole((whole(real(moved).view(whole)) + bias) << shift)
+            values[i] = zero if x < least else p * real(scale.view(real))
+
+    options = dict(nogil=True, fastmath={"contract"})  # a product and a sum may be one step
+    try:
+        return njit(cache=True, **options)(exponential)
+    except RuntimeError:  # there is no folder that can be written to
+        return njit(**options)(exponential)
+
+
+_EXPONENTIAL = {
+    "float32": _exponential(np.float32, np.int32, 7, 0.693359375, -2.1219444005469057e-4),
+    "float64": _exponential(np.float64, np.int64, 13, 0.6931471803691238, 1.9082149292705877e-10),
+}
+
 # %% ../nbs/140_gram.ipynb #f772c624
 _Fold = Callable[[NDArray], Sequence[NDArray]]
 _Fill = Callable[[Sequence[NDArray], Sequence[NDArray], NDArray], None]
@@ -175,7 +212,7 @@ def _gaussian_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[_Fold
 
     def block(left: Sequence[NDArray], right: Sequence[NDArray], out: NDArray) -> None:
         np.matmul(left[0], right[1].T, out=out)
-        np.exp(out, out=out)
+        _EXPONENTIAL[out.dtype.name](out.reshape(-1))  # a buffer has no gaps: this is no copy
 
     return fold, block
 
@@ -290,6 +327,29 @@ one_blas_thread = _OneBlasThread()  # a context for code that has threads of its
 
 # %% ../nbs/140_gram.ipynb #013c4fa9
 BLOCKS_PER_TASK = 8  # most blocks of full size that a thread computes at a time
+FEW_COLUMNS = 5  # products with so many vectors are faster than one with a matrix
+
+
+def _alike(V: NDArray) -> NDArray:
+    "An order of the rows of V in which those with entries in the same columns stand together."
+    filled = V != 0
+    first, last = filled.argmax(1), V.shape[1] - 1 - filled[:, ::-1].argmax(1)
+    return np.lexsort((last, first))
+
+
+class _Rows:
+    "A matrix from which blocks of rows are taken, to multiply with them what may be left of it."
+
+    def __init__(self, V: NDArray, block: int) -> None:
+        self.V, self.block = np.asfortranarray(V), block
+        self.filled = [np.flatnonzero(V[i : i + block].any(0)) for i in range(0, len(V), block)]
+
+    def times(self, K: NDArray, i: int) -> list[tuple[slice | int, NDArray]]:
+        "Columns of the product of K and the rows from i on: those that are not zero."
+        part, columns = self.V[i : i + self.block].T, self.filled[i // self.block]
+        if len(columns) > FEW_COLUMNS:
+            return [(slice(None), (K @ part.T).T)]
+        return [(c, K @ part[c]) for c in columns]
 
 
 def _stream(
@@ -303,11 +363,14 @@ def _stream(
 ) -> NDArray:
     "The kernel of two sets of prepared points times V, block by block, in threads."
     n, m, b = len(rows[0]), len(columns[0]), block
+    order = _alike(V)
+    columns, factor = [a[order] for a in columns], _Rows(V[order], b)
+    rows = columns if symmetric else rows
     blocks = [(i, j) for i in range(0, n, b) for j in range(i if symmetric else 0, m, b)]
     small = b * b // max(min(b, n) * min(b, m), 1)  # blocks that are as much as one of full size
     size = max(small, min(len(blocks) // 64, BLOCKS_PER_TASK))
 
-    def products(start: int) -> tuple[int, list[tuple[int, NDArray]]]:
+    def products(start: int) -> tuple[int, list[tuple[int, slice | int, NDArray]]]:
         "Number of entries in some blocks, and what they add to the sums, from which row on."
         buffer, parts, entries = np.empty(b * b, dtype=V.dtype), [], 0
         for i, j in blocks[start : start + size]:
@@ -315,20 +378,22 @@ def _stream(
             shape = len(left[0]), len(right[0])
             out = buffer[: shape[0] * shape[1]].reshape(shape)
             fill(left, right, out)
-            parts.append((i, out @ V[j : j + b]))
+            parts += [(i, *part) for part in factor.times(out, j)]
             if symmetric and j > i:
-                parts.append((j, out.T @ V[i : i + b]))
+                parts += [(j, *part) for part in factor.times(out.T, i)]
             entries += out.size * (2 if symmetric and j > i else 1)
         return entries, parts
 
-    sums = np.zeros((n, V.shape[1]))
+    sums = np.zeros((V.shape[1], n))
     with one_blas_thread, closing(map_threads(products, range(0, len(blocks), size))) as tasks:
         for entries, parts in tasks:
-            for i, part in parts:
-                sums[i : i + b] += part
+            for i, column, part in parts:
+                sums[column, i : i + b] += part
             if progress:
                 progress(entries)
-    return sums
+    result = np.empty((n, V.shape[1]))
+    result[order if symmetric else slice(None)] = sums.T
+    return result
 
 # %% ../nbs/140_gram.ipynb #c3fee62d
 PRECISION = {"float32": 1e-6, "float64": 1e-12}  # of sums whose terms are exact
