@@ -22,7 +22,6 @@ from joblib import cpu_count, effective_n_jobs, parallel_config
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
-from scipy.sparse import csr_array
 from threadpoolctl import ThreadpoolController
 
 from .kernel import WITH_WIDTH, Kernel, check_points, is_formula
@@ -161,6 +160,14 @@ class DenseGram(Gram):
         return self.kernel.diag(Y)
 
 # %% ../nbs/140_gram.ipynb #5d0c1a72
+def _compiled(function: Callable, **options: object) -> Callable:
+    "A function compiled when it is first called; on the disk for the next time, if it may."
+    try:
+        return njit(cache=True, nogil=True, **options)(function)
+    except RuntimeError:  # there is no folder that can be written to
+        return njit(nogil=True, **options)(function)
+
+
 def _exponential(
     real: type, whole: type, terms: int, high: float, low: float
 ) -> Callable[[NDArray], None]:
@@ -183,11 +190,7 @@ def _exponential(
             scale = whole((whole(real(moved).view(whole)) + bias) << shift)
             values[i] = zero if x < least else p * real(scale.view(real))
 
-    options = dict(nogil=True, fastmath={"contract"})  # a product and a sum may be one step
-    try:
-        return njit(cache=True, **options)(exponential)
-    except RuntimeError:  # there is no folder that can be written to
-        return njit(**options)(exponential)
+    return _compiled(exponential, fastmath={"contract"})  # a product and a sum may be one step
 
 
 _EXPONENTIAL = {
@@ -581,6 +584,20 @@ def tall_product(
     return total
 
 
+@_compiled
+def _add_features(
+    total: NDArray, Z: NDArray, rows: NDArray, labels: NDArray, weights: NDArray, block: int
+) -> None:
+    "Add the features of items to the totals of their clusters, block by block."
+    part = np.empty_like(total)
+    for start in range(0, len(rows), block):
+        part[:] = 0
+        for i in range(start, min(start + block, len(rows))):
+            for j in range(Z.shape[1]):
+                part[labels[i], j] += weights[i] * Z[rows[i], j]
+        total += part
+
+
 def feature_sums(
     Z: NDArray,  # (n, r) features of points
     rows: NDArray,  # (p,) which point each item is
@@ -591,11 +608,7 @@ def feature_sums(
 ) -> NDArray:
     "Sums of the features over each cluster, (k, r), in float64 whatever the features are in."
     total = np.zeros((k, Z.shape[1]))
-    for i in range(0, len(rows), block):
-        part = slice(i, i + block)
-        m = len(rows[part])
-        take = csr_array((weights[part], (labels[part], np.arange(m))), shape=(k, m))
-        total += take @ Z[rows[part]].astype(float, copy=False)
+    _add_features(total, Z, rows, labels, weights, block)
     return total
 
 
@@ -741,7 +754,10 @@ def left_out(
 
 def _centre(X: NDArray) -> NDArray:
     "The mean, between the least and the largest value of a column even if they are equal."
-    return np.clip(X.mean(0), X.min(0), X.max(0))
+    mean, some = X.mean(0), X[:100]
+    if ((some.min(0) <= mean) & (mean <= some.max(0))).all():  # as a rule these tell it
+        return mean
+    return np.clip(mean, X.min(0), X.max(0))
 
 
 SMALLEST = 1e-290  # kernel values with digits for differences
@@ -761,7 +777,11 @@ def refuse_extremes(
         return
     with np.errstate(over="ignore", invalid="ignore"):
         away = X - _centre(X) if kernel.name == "linear" else X
-        largest = np.abs(kernel.diag(away)).max()
+        _refuse_values(kernel, away, float(np.abs(kernel.diag(away)).max()))
+
+
+def _refuse_values(kernel: Kernel, away: NDArray, largest: float) -> None:
+    "Refuse points by the largest value of the kernel on them."
     if not largest < LARGEST:
         raise ValueError(f"The kernel {kernel.name} is not finite on this data. Rescale X.")
     of_values = kernel.combine == "sum" or kernel.name == "quadratic"
@@ -792,11 +812,14 @@ def as_gram(
             f"The 'gram' parameter must be a str among {sorted(GRAMS)}. Got {how!r} instead."
         )
     X = kernel.check(X)
-    refuse_extremes(kernel, X)
     if kernel.name == "linear":
         shift = _centre(X)
         eps = float(np.finfo(float).eps)
-        return LowRankGram(X - shift, partial(_shifted, shift=shift), moved=eps)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram = LowRankGram(X - shift, partial(_shifted, shift=shift), moved=eps)
+        _refuse_values(kernel, gram.Z, float(gram.diag.max()))
+        return gram
+    refuse_extremes(kernel, X)
     if how == "dense" or how == "auto" and len(X) <= DENSE_UP_TO:
         if kernel.name != "gaussian":
             K = kernel(X)
