@@ -27,11 +27,12 @@ from threadpoolctl import ThreadpoolController
 from .kernel import WITH_WIDTH, Kernel, check_points, is_formula
 
 # %% auto #0
-__all__ = ['STRIP', 'one_blas_thread', 'BLOCKS_PER_TASK', 'FEW_COLUMNS', 'PRECISION', 'KEPT', 'FOLD_ERROR', 'POOL',
+__all__ = ['ADDED_UP_TO', 'STRIP', 'one_blas_thread', 'BLOCKS_PER_TASK', 'FEW_COLUMNS', 'PRECISION', 'KEPT', 'FOLD_ERROR', 'POOL',
            'MOST_LANDMARKS', 'GRAMS', 'DENSE_UP_TO', 'FLOAT64_UP_TO', 'SMALLEST', 'LARGEST', 'cluster_norms',
-           'sq_dists', 'dist_errors', 'Gram', 'DenseGram', 'threads', 'thread_count', 'map_threads', 'entry_error',
-           'StreamedGram', 'nystroem_root', 'nystroem_features', 'nystroem_error', 'tall_product', 'feature_sums',
-           'LowRankGram', 'choose_landmarks', 'nystroem_gram', 'left_out', 'refuse_extremes', 'feature_type', 'as_gram']
+           'sq_dists', 'dist_errors', 'Gram', 'compile_loops', 'DenseGram', 'threads', 'thread_count', 'map_threads',
+           'entry_error', 'StreamedGram', 'nystroem_root', 'nystroem_features', 'nystroem_error', 'tall_product',
+           'feature_sums', 'LowRankGram', 'choose_landmarks', 'nystroem_gram', 'left_out', 'refuse_extremes',
+           'feature_type', 'as_gram']
 
 # %% ../nbs/140_gram.ipynb #10c264fd
 def cluster_norms(
@@ -124,6 +125,40 @@ class Gram:
         return self.times(V, Y)
 
 # %% ../nbs/140_gram.ipynb #a30a1c0a
+def compile_loops(
+    function: Callable,  # loops over arrays
+    **options: object,  # for the compiler
+) -> Callable:
+    "A function compiled when it is first called; on the disk for the next time, if it may."
+    try:
+        return njit(cache=True, nogil=True, **options)(function)
+    except RuntimeError:  # there is no folder that can be written to
+        return njit(nogil=True, **options)(function)
+
+
+@compile_loops
+def _add_rows(total: NDArray, K: NDArray, rows: NDArray, V: NDArray) -> None:
+    "To the sums of each cluster, (k, n), add the rows of K that V has entries for."
+    for i in range(len(rows)):
+        x = K[rows[i]]
+        for c in range(V.shape[1]):
+            v = V[i, c]
+            if v != 0:
+                sums = total[c]
+                for j in range(len(x)):
+                    sums[j] += v * x[j]
+
+
+ADDED_UP_TO = 4096  # points whose rows are added; larger products are shared by threads
+
+
+def _sparse_product(K: NDArray, rows: NDArray, V: NDArray) -> NDArray:
+    "K[:, rows] V of a symmetric K and a V that is almost empty."
+    total = np.zeros((V.shape[1], len(K)))
+    _add_rows(total, K, rows, V)
+    return total.T.copy()
+
+
 class DenseGram(Gram):
     "A stored kernel matrix."
 
@@ -143,6 +178,11 @@ class DenseGram(Gram):
         self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None
     ) -> NDArray:
         "K V; a matrix without a kernel takes the rows K(Y, X) themselves as Y."
+        rowwise = self.K.flags.c_contiguous and self.K.dtype == np.float64
+        rowwise &= Y is None and self.n <= ADDED_UP_TO and 1 < V.shape[1]
+        if rowwise and np.count_nonzero(V) <= 2 * len(V):
+            rows = np.arange(self.n) if columns is None else np.asarray(columns)
+            return _sparse_product(self.K, rows, V.astype(float, copy=False))
         if Y is None:
             return self.K @ V if columns is None else self.K[columns].T @ V
         return (np.asarray(Y) if self.kernel is None else self.kernel(Y, self.X)) @ V
@@ -160,14 +200,6 @@ class DenseGram(Gram):
         return self.kernel.diag(Y)
 
 # %% ../nbs/140_gram.ipynb #5d0c1a72
-def _compiled(function: Callable, **options: object) -> Callable:
-    "A function compiled when it is first called; on the disk for the next time, if it may."
-    try:
-        return njit(cache=True, nogil=True, **options)(function)
-    except RuntimeError:  # there is no folder that can be written to
-        return njit(nogil=True, **options)(function)
-
-
 def _exponential(
     real: type, whole: type, terms: int, high: float, low: float
 ) -> Callable[[NDArray], None]:
@@ -190,7 +222,7 @@ def _exponential(
             scale = whole((whole(real(moved).view(whole)) + bias) << shift)
             values[i] = zero if x < least else p * real(scale.view(real))
 
-    return _compiled(exponential, fastmath={"contract"})  # a product and a sum may be one step
+    return compile_loops(exponential, fastmath={"contract"})  # a product and a sum may be one step
 
 
 _EXPONENTIAL = {
@@ -584,7 +616,7 @@ def tall_product(
     return total
 
 
-@_compiled
+@compile_loops
 def _add_features(
     total: NDArray, Z: NDArray, rows: NDArray, labels: NDArray, weights: NDArray, block: int
 ) -> None:

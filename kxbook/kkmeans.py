@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from kxbook.gram import (
     DENSE_UP_TO,
     Gram,
     cluster_norms,
-    dist_errors,
+    compile_loops,
     one_blas_thread,
     sq_dists,
 )
@@ -87,18 +88,34 @@ class _Assignment(NamedTuple):
     nearest: NDArray  # (n,) number of the nearest mean
 
 
-def _assign_blockwise(
-    gram: Gram, sums: NDArray, size: NDArray, q: NDArray, labels: NDArray
-) -> _Assignment:
-    "Lloyd's assignment step: distances to the means, a block of rows at a time."
-    n = gram.n
-    own, error, near = np.empty(n), np.empty(n), np.empty(n, dtype=int)
-    for i in range(0, n, 1 << 15):  # tables of all rows at once would not fit the cache
-        part = slice(i, i + (1 << 15))
-        D = sq_dists(sums[part], gram.diag[part], size, q)
-        E = dist_errors(sums[part], size, q, gram.precision)
-        here = np.arange(len(D)), labels[part]
-        own[part], error[part], near[part] = D[here], E[here], nearest(D, E)
+@partial(compile_loops, error_model="numpy")
+def _assign_rows(
+    sums: NDArray, diag: NDArray, size: NDArray, q: NDArray, precision: float, labels: NDArray
+) -> tuple[NDArray, NDArray, NDArray]:
+    "What `sq_dists`, `dist_errors` and `nearest` tell of each point, row by row."
+    n, k = sums.shape
+    own, error, near = np.empty(n), np.empty(n), np.zeros(n, np.int64)
+    distance, slack = np.full(k, np.inf), np.zeros(k)  # of clusters that are empty
+    around = precision * (np.abs(q) + np.finfo(np.float64).tiny)
+    for i in range(n):
+        least = np.inf
+        for c in range(k):
+            if size[c] != 0:
+                mean = sums[i, c] / size[c]
+                distance[c] = mean * -2 + diag[i] + q[c]
+                slack[c] = abs(mean) * (2 * precision) + around[c]
+                least = min(least, distance[c] + slack[c])
+        own[i], error[i] = distance[labels[i]], slack[labels[i]]
+        for c in range(k):
+            if distance[c] - slack[c] <= least:
+                near[i] = c
+                break
+    return own, error, near
+
+
+def _assign(gram: Gram, sums: NDArray, size: NDArray, q: NDArray, labels: NDArray) -> _Assignment:
+    "Lloyd's assignment step: the nearest mean of each point."
+    own, error, near = _assign_rows(sums, gram.diag, size, q, gram.precision, labels)
     return _Assignment(own, error + gram.precision * np.abs(gram.diag), near)
 
 
@@ -122,7 +139,7 @@ def lloyd(
     sums = gram.cluster_sums(labels, k, weights)
     while True:
         size, q = cluster_norms(sums, labels, weights)
-        own, error, new = _assign_blockwise(gram, sums, size, q, labels)
+        own, error, new = _assign(gram, sums, size, q, labels)
         costs.append(float(weights @ own))
         best = Clustering(labels, costs[-1], size, q, tuple(costs), converged)
         if before is not None and best.cost > before.cost + weights @ error:
@@ -333,7 +350,7 @@ def _from_sample(
     V = np.eye(k)[best.labels] * mass[:, None]
     sums = gram.times(V, columns=index)
     labels = np.zeros(gram.n, dtype=int)  # no point belongs to a mean so far
-    return _assign_blockwise(gram, sums, best.size, best.q, labels).nearest
+    return _assign(gram, sums, best.size, best.q, labels).nearest
 
 # %% ../nbs/150_kkmeans.ipynb #dff2996d
 def kernel_kmeans(
