@@ -510,6 +510,8 @@ class StreamedGram(Gram):
 
     def part(self, index: NDArray) -> DenseGram:
         "The kernel matrix of some of the points, stored."
+        if self.kernel.name == "gaussian":
+            return StreamedGram(self.kernel, self.X[index]).stored()
         error = entry_error(self.X.shape[1])
         return DenseGram(self.kernel(self.X[index]), self.kernel, self.X[index], error=error)
 

@@ -26,9 +26,9 @@ from kxbook.gram import (
 )
 
 # %% auto #0
-__all__ = ['STARTS', 'N_INIT', 'INITS', 'nearest', 'repair', 'Clustering', 'lloyd', 'partitions', 'best_partition',
-           'random_start', 'plusplus_start', 'centred', 'leading_eigenvectors', 'spectral_rows', 'spectral_starts',
-           'kernel_kmeans']
+__all__ = ['STARTS', 'N_INIT', 'ALL_SPECTRAL', 'INITS', 'nearest', 'repair', 'Clustering', 'lloyd', 'partitions',
+           'best_partition', 'random_start', 'plusplus_start', 'centred', 'leading_eigenvectors', 'spectral_rows',
+           'spectral_starts', 'kernel_kmeans']
 
 # %% ../nbs/150_kkmeans.ipynb #2441a34e
 def nearest(
@@ -312,6 +312,7 @@ def spectral_starts(
 # %% ../nbs/150_kkmeans.ipynb #25bfb1da
 STARTS = {"k-means++": plusplus_start, "random": random_start}  # the starts that draw lots
 N_INIT = 20  # starts of each kind that draws lots
+ALL_SPECTRAL = 300  # points up to which there are spectral starts for any number of clusters
 INITS = ("auto", "spectral", *STARTS)  # how kernel k-means can begin
 
 
@@ -319,7 +320,9 @@ def _starts(
     gram: Gram, k: int, init: str, n_init: int, weights: NDArray, rng: np.random.Generator
 ) -> list[NDArray]:
     "The labels of the starts that are asked for."
-    spectral = spectral_starts(gram, k, weights, rng) if init in ("auto", "spectral") else []
+    possible = 2 * k <= gram.n or gram.n <= ALL_SPECTRAL
+    rounded = init == "spectral" or init == "auto" and possible
+    spectral = spectral_starts(gram, k, weights, rng) if rounded else []
     kinds = [make for name, make in STARTS.items() if init in ("auto", name)]
     return [*spectral, *(make(gram, k, weights, rng) for make in kinds for _ in range(n_init))]
 
@@ -336,7 +339,13 @@ def _chances(weights: NDArray, size: int) -> NDArray:
 
 
 def _from_sample(
-    gram: Gram, k: int, init: str, weights: NDArray, rng: np.random.Generator, max_iter: int
+    gram: Gram,
+    k: int,
+    init: str,
+    n_init: int,
+    weights: NDArray,
+    rng: np.random.Generator,
+    max_iter: int,
 ) -> NDArray:
     "Labels for all points from the best clustering of a sample."
     size = min(gram.n, max(2000, min(40 * k, 5000)))
@@ -345,7 +354,7 @@ def _from_sample(
     index = np.union1d(index, np.flatnonzero(chance == 1))  # heavy points for sure
     mass = weights[index] / chance[index]
     best = kernel_kmeans(
-        gram.part(index), k, init=init, n_init=N_INIT, weights=mass, max_iter=max_iter, rng=rng
+        gram.part(index), k, init=init, n_init=n_init, weights=mass, max_iter=max_iter, rng=rng
     )
     V = np.eye(k)[best.labels] * mass[:, None]
     sums = gram.times(V, columns=index)
@@ -358,7 +367,7 @@ def kernel_kmeans(
     k: int,  # number of clusters
     *,
     init: str | ArrayLike = "auto",  # "auto", "spectral", "k-means++", "random", or labels
-    n_init: int | str = "auto",  # starts of each random kind; "auto": 20, on a sample if large
+    n_init: int | str = "auto",  # starts of each random kind, on a sample if large; "auto": 20
     weights: NDArray | None = None,  # (n,) weights > 0; 1 by default
     max_iter: int = 300,  # most passes of each run
     rng: np.random.Generator | None = None,  # source of randomness
@@ -382,8 +391,8 @@ def kernel_kmeans(
         )
     elif k == 1 or k >= gram.n:  # nothing to choose
         starts = [np.arange(gram.n) % k]
-    elif n_init == "auto" and gram.n > DENSE_UP_TO:
-        starts = [_from_sample(gram, k, init, weights, rng, max_iter)]
+    elif gram.n > DENSE_UP_TO:
+        starts = [_from_sample(gram, k, init, int(tries), weights, rng, max_iter)]
     else:
         starts = _starts(gram, k, init, tries, weights, rng)
     if not starts:  # the eigenvectors tell fewer than k points apart
