@@ -251,6 +251,34 @@ def _gaussian_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[_Fold
 
     return fold, block
 
+# %% ../nbs/140_gram.ipynb #5d0c1a7b
+@compile_loops
+def _exponents(left: NDArray, right: NDArray, gamma: float, out: NDArray) -> None:
+    "-γ‖x - y‖² for the rows of one and the columns of the other, from differences."
+    for i in range(len(left)):
+        row = out[i]
+        row[:] = 0
+        for a in range(len(right)):
+            s, t = left[i, a], right[a]
+            for j in range(len(row)):
+                row[j] += (s - t[j]) * (s - t[j])
+        for j in range(len(row)):
+            row[j] *= -gamma
+
+
+def _difference_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[_Fold, _Fill]:
+    "How to prepare points, and how to write exp(-γ‖x - y‖²) without folding."
+    gamma = float(dict(kernel.params)["gamma"])
+
+    def fold(Y: NDArray) -> tuple[NDArray]:
+        return (np.ascontiguousarray(Y, dtype),)
+
+    def block(left: Sequence[NDArray], right: Sequence[NDArray], out: NDArray) -> None:
+        _exponents(left[0], right[0].T.copy(), gamma, out)
+        _EXPONENTIAL[out.dtype.name](out.reshape(-1))
+
+    return fold, block
+
 # %% ../nbs/140_gram.ipynb #6cbd8312
 STRIP = 1 << 14  # entries of a block whose factors are combined at a time
 
@@ -486,6 +514,8 @@ class StreamedGram(Gram):
         if self.dtype == np.float32:  # blocks are summed in single precision
             self.error += block * float(np.finfo(self.dtype).eps)
         make = _gaussian_blocks if folds else _kernel_blocks
+        if kernel.name == "gaussian" and not folds:
+            make = _difference_blocks
         self._fold, self._fill = make(kernel, self.X, self.dtype)
         self._folded = self._fold(self.X)
 
