@@ -127,13 +127,16 @@ class Gram:
 # %% ../nbs/140_gram.ipynb #a30a1c0a
 def compile_loops(
     function: Callable,  # loops over arrays
-    **options: object,  # for the compiler
+    fused: bool = False,  # whether a product and a sum may be one step
+    divides: bool = False,  # whether it divides by zero, as NumPy does
 ) -> Callable:
-    "A function compiled when it is first called; on the disk for the next time, if it may."
+    "The function, compiled when it is first called; on the disk for the next time, if it may."
+    options = dict(nogil=True, fastmath={"contract"} if fused else False)
+    options["error_model"] = "numpy" if divides else "python"
     try:
-        return njit(cache=True, nogil=True, **options)(function)
+        return njit(cache=True, **options)(function)
     except RuntimeError:  # there is no folder that can be written to
-        return njit(nogil=True, **options)(function)
+        return njit(**options)(function)
 
 
 @compile_loops
@@ -222,7 +225,7 @@ def _exponential(
             scale = whole((whole(real(moved).view(whole)) + bias) << shift)
             values[i] = zero if x < least else p * real(scale.view(real))
 
-    return compile_loops(exponential, fastmath={"contract"})  # a product and a sum may be one step
+    return compile_loops(exponential, fused=True)
 
 
 _EXPONENTIAL = {

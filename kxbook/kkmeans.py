@@ -88,7 +88,7 @@ class _Assignment(NamedTuple):
     nearest: NDArray  # (n,) number of the nearest mean
 
 
-@partial(compile_loops, error_model="numpy")
+@partial(compile_loops, divides=True)
 def _assign_rows(
     sums: NDArray, diag: NDArray, size: NDArray, q: NDArray, precision: float, labels: NDArray
 ) -> tuple[NDArray, NDArray, NDArray]:
