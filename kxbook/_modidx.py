@@ -395,6 +395,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                              'kxbook.gram.StreamedGram': ('gram.html#streamedgram', 'kxbook/gram.py'),
                              'kxbook.gram.StreamedGram.__init__': ('gram.html#streamedgram.__init__', 'kxbook/gram.py'),
                              'kxbook.gram.StreamedGram.__reduce__': ('gram.html#streamedgram.__reduce__', 'kxbook/gram.py'),
+                             'kxbook.gram.StreamedGram._checked': ('gram.html#streamedgram._checked', 'kxbook/gram.py'),
                              'kxbook.gram.StreamedGram.diag_of': ('gram.html#streamedgram.diag_of', 'kxbook/gram.py'),
                              'kxbook.gram.StreamedGram.matrix': ('gram.html#streamedgram.matrix', 'kxbook/gram.py'),
                              'kxbook.gram.StreamedGram.part': ('gram.html#streamedgram.part', 'kxbook/gram.py'),

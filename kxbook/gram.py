@@ -526,11 +526,19 @@ class StreamedGram(Gram):
         self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None
     ) -> NDArray:
         "K V, K(Y, X) V, or K[:, columns] V."
+        if Y is None and self.n <= self.block:  # one block, and the digits of a stored one
+            if self.progress:
+                self.progress(self.n * len(V))
+            return self._checked(self.stored().times(V, columns=columns))
         V = np.ascontiguousarray(V, dtype=self.dtype)
         rows = self._folded if Y is None else self._fold(self.kernel.check(Y, "Y"))
         right = self._folded if columns is None else [a[columns] for a in self._folded]
         symmetric = Y is None and columns is None
         sums = _stream(rows, right, self._fill, V, self.block, symmetric, self.progress)
+        return self._checked(sums)
+
+    def _checked(self, sums: NDArray) -> NDArray:
+        "The sums, unless they are not finite."
         if not np.isfinite(sums).all():
             raise ValueError(
                 f"The kernel {self.kernel.name} is not finite on this data. Rescale X."
