@@ -538,6 +538,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                 'kxbook.kkmeans._changes': ('kkmeans.html#_changes', 'kxbook/kkmeans.py'),
                                 'kxbook.kkmeans._from_sample': ('kkmeans.html#_from_sample', 'kxbook/kkmeans.py'),
                                 'kxbook.kkmeans._operator': ('kkmeans.html#_operator', 'kxbook/kkmeans.py'),
+                                'kxbook.kkmeans._runs_in_turn': ('kkmeans.html#_runs_in_turn', 'kxbook/kkmeans.py'),
                                 'kxbook.kkmeans._starts': ('kkmeans.html#_starts', 'kxbook/kkmeans.py'),
                                 'kxbook.kkmeans.best_partition': ('kkmeans.html#best_partition', 'kxbook/kkmeans.py'),
                                 'kxbook.kkmeans.centred': ('kkmeans.html#centred', 'kxbook/kkmeans.py'),

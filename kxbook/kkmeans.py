@@ -5,7 +5,7 @@
 # %% ../nbs/150_kkmeans.ipynb #958f28cd
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -17,10 +17,12 @@ from sklearn.cluster import KMeans
 from tqdm import tqdm
 
 from kxbook.gram import (
+    ADDED_UP_TO,
     DENSE_UP_TO,
     Gram,
     cluster_norms,
     compile_loops,
+    map_threads,
     one_blas_thread,
     sq_dists,
 )
@@ -406,7 +408,24 @@ def _best_of_starts(
     gram: Gram, k: int, starts: list[NDArray], weights: NDArray, max_iter: int, verbose: int
 ) -> Clustering:
     "Lloyd from every start; the lowest cost wins, the first among equals."
-    best, before = None, gram.progress
+    if verbose or gram.n > ADDED_UP_TO or len(starts) == 1:
+        runs = _runs_in_turn(gram, k, starts, weights, max_iter, verbose)
+    else:
+        from_start = partial(lloyd, gram, k=k, weights=weights, max_iter=max_iter)
+        with one_blas_thread:
+            runs = iter(list(map_threads(from_start, starts)))
+    best = next(runs)
+    for run in runs:
+        if run.cost < best.cost - 1e-12 * abs(best.costs[0]):
+            best = run
+    return best
+
+
+def _runs_in_turn(
+    gram: Gram, k: int, starts: list[NDArray], weights: NDArray, max_iter: int, verbose: int
+) -> Iterator[Clustering]:
+    "Lloyd from one start after another, with a bar that shows where it is."
+    before = gram.progress
     with tqdm(disable=not verbose, unit=" kernel entries", unit_scale=True) as bar:
         gram.progress = bar.update if verbose else None
 
@@ -417,10 +436,6 @@ def _best_of_starts(
         try:
             for i, start in enumerate(starts, 1):
                 shown = progress if verbose else None
-                run = lloyd(gram, start, k, weights=weights, max_iter=max_iter, progress=shown)
-                if best is None or run.cost < best.cost - 1e-12 * abs(best.costs[0]):
-                    best = run
+                yield lloyd(gram, start, k, weights=weights, max_iter=max_iter, progress=shown)
         finally:
             gram.progress = before
-    assert best is not None  # there is a start
-    return best
