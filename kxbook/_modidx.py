@@ -416,6 +416,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                              'kxbook.gram._difference_blocks': ('gram.html#_difference_blocks', 'kxbook/gram.py'),
                              'kxbook.gram._enough': ('gram.html#_enough', 'kxbook/gram.py'),
                              'kxbook.gram._exponential': ('gram.html#_exponential', 'kxbook/gram.py'),
+                             'kxbook.gram._exponentiate': ('gram.html#_exponentiate', 'kxbook/gram.py'),
                              'kxbook.gram._exponents': ('gram.html#_exponents', 'kxbook/gram.py'),
                              'kxbook.gram._folds': ('gram.html#_folds', 'kxbook/gram.py'),
                              'kxbook.gram._gaussian_blocks': ('gram.html#_gaussian_blocks', 'kxbook/gram.py'),

@@ -27,12 +27,12 @@ from threadpoolctl import ThreadpoolController
 from .kernel import WITH_WIDTH, Kernel, check_points, is_formula
 
 # %% auto #0
-__all__ = ['ADDED_UP_TO', 'STRIP', 'one_blas_thread', 'BLOCKS_PER_TASK', 'FEW_COLUMNS', 'PRECISION', 'KEPT', 'FOLD_ERROR', 'POOL',
-           'MOST_LANDMARKS', 'GRAMS', 'DENSE_UP_TO', 'FLOAT64_UP_TO', 'SMALLEST', 'LARGEST', 'cluster_norms',
-           'sq_dists', 'dist_errors', 'Gram', 'compile_loops', 'DenseGram', 'threads', 'thread_count', 'map_threads',
-           'entry_error', 'StreamedGram', 'nystroem_root', 'nystroem_features', 'nystroem_error', 'tall_product',
-           'feature_sums', 'LowRankGram', 'choose_landmarks', 'nystroem_gram', 'left_out', 'refuse_extremes',
-           'feature_type', 'as_gram']
+__all__ = ['ADDED_UP_TO', 'NARROW', 'STRIP', 'one_blas_thread', 'BLOCKS_PER_TASK', 'FEW_COLUMNS', 'PRECISION', 'KEPT',
+           'FOLD_ERROR', 'POOL', 'MOST_LANDMARKS', 'GRAMS', 'DENSE_UP_TO', 'FLOAT64_UP_TO', 'SMALLEST', 'LARGEST',
+           'cluster_norms', 'sq_dists', 'dist_errors', 'Gram', 'compile_loops', 'DenseGram', 'threads', 'thread_count',
+           'map_threads', 'entry_error', 'StreamedGram', 'nystroem_root', 'nystroem_features', 'nystroem_error',
+           'tall_product', 'feature_sums', 'LowRankGram', 'choose_landmarks', 'nystroem_gram', 'left_out',
+           'refuse_extremes', 'feature_type', 'as_gram']
 
 # %% ../nbs/140_gram.ipynb #10c264fd
 def cluster_norms(
@@ -203,27 +203,37 @@ class DenseGram(Gram):
         return self.kernel.diag(Y)
 
 # %% ../nbs/140_gram.ipynb #5d0c1a72
+NARROW = 4  # entries of folded points up to which their products are computed with exponentials
+
+
 def _exponential(
     real: type, whole: type, terms: int, high: float, low: float
-) -> Callable[[NDArray], None]:
-    "A function that replaces numbers up to 0 by their exponentials; ln 2 = high + low."
+) -> Callable[[NDArray, NDArray, NDArray], None]:
+    "Exponentials of numbers up to 0, or of a narrow product, in place; ln 2 = high + low."
     digits, zero, first = np.finfo(real).nmant, real(0), real(1 / factorial(terms))
     shift, bias = whole(digits), whole(np.finfo(real).maxexp - 1)
     per, magic, high, low = real(1 / np.log(2)), real(1.5 * 2.0**digits), real(high), real(low)
     least = real(np.log(np.finfo(real).tiny) + 1)
     others = tuple(real(1 / factorial(t)) for t in range(terms - 1, -1, -1))
 
-    def exponential(values: NDArray) -> None:
+    def exponential(values: NDArray, left: NDArray, right: NDArray) -> None:
         for i in range(len(values)):
-            x = values[i]
-            moved = x * per + magic
-            n = moved - magic
-            r = (x - n * high) - n * low
-            p = first
-            for a in others:
-                p = p * r + a
-            scale = whole((whole(real(moved).view(whole)) + bias) << shift)
-            values[i] = zero if x < least else p * real(scale.view(real))
+            row = values[i]
+            if len(right) == NARROW:
+                a, b, c, d = left[i, 0], left[i, 1], left[i, 2], left[i, 3]
+                s, t, u, v = right[0], right[1], right[2], right[3]
+                for j in range(len(row)):
+                    row[j] = a * s[j] + b * t[j] + c * u[j] + d * v[j]
+            for j in range(len(row)):
+                x = row[j]
+                moved = x * per + magic
+                n = moved - magic
+                r = (x - n * high) - n * low
+                p = first
+                for a in others:
+                    p = p * r + a
+                scale = whole((whole(real(moved).view(whole)) + bias) << shift)
+                row[j] = zero if x < least else p * real(scale.view(real))
 
     return compile_loops(exponential, fused=True)
 
@@ -232,6 +242,12 @@ _EXPONENTIAL = {
     "float32": _exponential(np.float32, np.int32, 7, 0.693359375, -2.1219444005469057e-4),
     "float64": _exponential(np.float64, np.int64, 13, 0.6931471803691238, 1.9082149292705877e-10),
 }
+
+
+def _exponentiate(values: NDArray) -> None:
+    "Replace the entries of a matrix by their exponentials."
+    none = values[:0]
+    _EXPONENTIAL[values.dtype.name](values, none, none)
 
 # %% ../nbs/140_gram.ipynb #f772c624
 _Fold = Callable[[NDArray], Sequence[NDArray]]
@@ -245,12 +261,16 @@ def _gaussian_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[_Fold
     def fold(Y: NDArray) -> tuple[NDArray, NDArray]:
         u = root * (Y - shift)
         norm, one = (u**2).sum(1, keepdims=True), np.ones((len(u), 1))
-        left, right = np.hstack([2 * u, -norm, -one]), np.hstack([u, one, norm])
+        more = np.zeros((len(u), max(NARROW - u.shape[1] - 2, 0)))
+        left, right = np.hstack([2 * u, -norm, -one, more]), np.hstack([u, one, norm, more])
         return left.astype(dtype), right.astype(dtype)
 
     def block(left: Sequence[NDArray], right: Sequence[NDArray], out: NDArray) -> None:
+        if left[0].shape[1] == NARROW:
+            _EXPONENTIAL[out.dtype.name](out, left[0], right[1].T.copy())
+            return
         np.matmul(left[0], right[1].T, out=out)
-        _EXPONENTIAL[out.dtype.name](out.reshape(-1))  # a buffer has no gaps: this is no copy
+        _exponentiate(out)
 
     return fold, block
 
@@ -278,7 +298,7 @@ def _difference_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[_Fo
 
     def block(left: Sequence[NDArray], right: Sequence[NDArray], out: NDArray) -> None:
         _exponents(left[0], right[0].T.copy(), gamma, out)
-        _EXPONENTIAL[out.dtype.name](out.reshape(-1))
+        _exponentiate(out)
 
     return fold, block
 
