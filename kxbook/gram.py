@@ -12,25 +12,27 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache, partial
+from math import factorial
 from operator import length_hint
 from threading import Lock
 from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 from joblib import cpu_count, effective_n_jobs, parallel_config
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
-from scipy.sparse import csr_array
 from threadpoolctl import ThreadpoolController
 
 from .kernel import WITH_WIDTH, Kernel, check_points, is_formula
 
 # %% auto #0
-__all__ = ['STRIP', 'one_blas_thread', 'BLOCKS_PER_TASK', 'PRECISION', 'KEPT', 'FOLD_ERROR', 'POOL', 'MOST_LANDMARKS', 'GRAMS',
-           'DENSE_UP_TO', 'FLOAT64_UP_TO', 'SMALLEST', 'LARGEST', 'cluster_norms', 'sq_dists', 'dist_errors', 'Gram',
-           'DenseGram', 'threads', 'thread_count', 'map_threads', 'entry_error', 'StreamedGram', 'nystroem_root',
-           'nystroem_features', 'nystroem_error', 'tall_product', 'feature_sums', 'LowRankGram', 'choose_landmarks',
-           'nystroem_gram', 'left_out', 'refuse_extremes', 'feature_type', 'as_gram']
+__all__ = ['ADDED_UP_TO', 'NARROW', 'STRIP', 'one_blas_thread', 'BLOCKS_PER_TASK', 'FEW_COLUMNS', 'PRECISION', 'KEPT',
+           'FOLD_ERROR', 'POOL', 'MOST_LANDMARKS', 'GRAMS', 'DENSE_UP_TO', 'FLOAT64_UP_TO', 'SMALLEST', 'LARGEST',
+           'cluster_norms', 'sq_dists', 'dist_errors', 'Gram', 'compile_loops', 'DenseGram', 'threads', 'thread_count',
+           'map_threads', 'entry_error', 'StreamedGram', 'nystroem_root', 'nystroem_features', 'nystroem_error',
+           'tall_product', 'feature_sums', 'LowRankGram', 'choose_landmarks', 'nystroem_gram', 'left_out',
+           'refuse_extremes', 'feature_type', 'as_gram']
 
 # %% ../nbs/140_gram.ipynb #10c264fd
 def cluster_norms(
@@ -123,6 +125,43 @@ class Gram:
         return self.times(V, Y)
 
 # %% ../nbs/140_gram.ipynb #a30a1c0a
+def compile_loops(
+    function: Callable,  # loops over arrays
+    fused: bool = False,  # whether a product and a sum may be one step
+    divides: bool = False,  # whether it divides by zero, as NumPy does
+) -> Callable:
+    "The function, compiled when it is first called; on the disk for the next time, if it may."
+    options = dict(nogil=True, fastmath={"contract"} if fused else False)
+    options["error_model"] = "numpy" if divides else "python"
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:  # there is no folder that can be written to
+        return njit(**options)(function)
+
+
+@compile_loops
+def _add_rows(total: NDArray, K: NDArray, rows: NDArray, V: NDArray) -> None:
+    "To the sums of each cluster, (k, n), add the rows of K that V has entries for."
+    for i in range(len(rows)):
+        x = K[rows[i]]
+        for c in range(V.shape[1]):
+            v = V[i, c]
+            if v != 0:
+                sums = total[c]
+                for j in range(len(x)):
+                    sums[j] += v * x[j]
+
+
+ADDED_UP_TO = 4096  # points whose rows are added; larger products are shared by threads
+
+
+def _sparse_product(K: NDArray, rows: NDArray, V: NDArray) -> NDArray:
+    "K[:, rows] V of a symmetric K and a V that is almost empty."
+    total = np.zeros((V.shape[1], len(K)))
+    _add_rows(total, K, rows, V)
+    return total.T.copy()
+
+
 class DenseGram(Gram):
     "A stored kernel matrix."
 
@@ -142,6 +181,11 @@ class DenseGram(Gram):
         self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None
     ) -> NDArray:
         "K V; a matrix without a kernel takes the rows K(Y, X) themselves as Y."
+        rowwise = self.K.flags.c_contiguous and self.K.dtype == np.float64
+        rowwise &= Y is None and self.n <= ADDED_UP_TO and 1 < V.shape[1]
+        if rowwise and np.count_nonzero(V) <= 2 * len(V):
+            rows = np.arange(self.n) if columns is None else np.asarray(columns)
+            return _sparse_product(self.K, rows, V.astype(float, copy=False))
         if Y is None:
             return self.K @ V if columns is None else self.K[columns].T @ V
         return (np.asarray(Y) if self.kernel is None else self.kernel(Y, self.X)) @ V
@@ -158,6 +202,53 @@ class DenseGram(Gram):
             raise ValueError("A precomputed matrix does not tell K(y, y) for new points.")
         return self.kernel.diag(Y)
 
+# %% ../nbs/140_gram.ipynb #5d0c1a72
+NARROW = 4  # entries of folded points up to which their products are computed with exponentials
+
+
+def _exponential(
+    real: type, whole: type, terms: int, high: float, low: float
+) -> Callable[[NDArray, NDArray, NDArray], None]:
+    "Exponentials of numbers up to 0, or of a narrow product, in place; ln 2 = high + low."
+    digits, zero, first = np.finfo(real).nmant, real(0), real(1 / factorial(terms))
+    shift, bias = whole(digits), whole(np.finfo(real).maxexp - 1)
+    per, magic, high, low = real(1 / np.log(2)), real(1.5 * 2.0**digits), real(high), real(low)
+    least = real(np.log(np.finfo(real).tiny) + 1)
+    others = tuple(real(1 / factorial(t)) for t in range(terms - 1, -1, -1))
+
+    def exponential(values: NDArray, left: NDArray, right: NDArray) -> None:
+        for i in range(len(values)):
+            row = values[i]
+            if len(right) == NARROW:
+                a, b, c, d = left[i, 0], left[i, 1], left[i, 2], left[i, 3]
+                s, t, u, v = right[0], right[1], right[2], right[3]
+                for j in range(len(row)):
+                    row[j] = a * s[j] + b * t[j] + c * u[j] + d * v[j]
+            for j in range(len(row)):
+                x = row[j]
+                moved = x * per + magic
+                n = moved - magic
+                r = (x - n * high) - n * low
+                p = first
+                for a in others:
+                    p = p * r + a
+                scale = whole((whole(real(moved).view(whole)) + bias) << shift)
+                row[j] = zero if x < least else p * real(scale.view(real))
+
+    return compile_loops(exponential, fused=True)
+
+
+_EXPONENTIAL = {
+    "float32": _exponential(np.float32, np.int32, 7, 0.693359375, -2.1219444005469057e-4),
+    "float64": _exponential(np.float64, np.int64, 13, 0.6931471803691238, 1.9082149292705877e-10),
+}
+
+
+def _exponentiate(values: NDArray) -> None:
+    "Replace the entries of a matrix by their exponentials."
+    none = values[:0]
+    _EXPONENTIAL[values.dtype.name](values, none, none)
+
 # %% ../nbs/140_gram.ipynb #f772c624
 _Fold = Callable[[NDArray], Sequence[NDArray]]
 _Fill = Callable[[Sequence[NDArray], Sequence[NDArray], NDArray], None]
@@ -170,12 +261,44 @@ def _gaussian_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[_Fold
     def fold(Y: NDArray) -> tuple[NDArray, NDArray]:
         u = root * (Y - shift)
         norm, one = (u**2).sum(1, keepdims=True), np.ones((len(u), 1))
-        left, right = np.hstack([2 * u, -norm, -one]), np.hstack([u, one, norm])
+        more = np.zeros((len(u), max(NARROW - u.shape[1] - 2, 0)))
+        left, right = np.hstack([2 * u, -norm, -one, more]), np.hstack([u, one, norm, more])
         return left.astype(dtype), right.astype(dtype)
 
     def block(left: Sequence[NDArray], right: Sequence[NDArray], out: NDArray) -> None:
+        if left[0].shape[1] == NARROW:
+            _EXPONENTIAL[out.dtype.name](out, left[0], right[1].T.copy())
+            return
         np.matmul(left[0], right[1].T, out=out)
-        np.exp(out, out=out)
+        _exponentiate(out)
+
+    return fold, block
+
+# %% ../nbs/140_gram.ipynb #5d0c1a7b
+@compile_loops
+def _exponents(left: NDArray, right: NDArray, gamma: float, out: NDArray) -> None:
+    "-γ‖x - y‖² for the rows of one and the columns of the other, from differences."
+    for i in range(len(left)):
+        row = out[i]
+        row[:] = 0
+        for a in range(len(right)):
+            s, t = left[i, a], right[a]
+            for j in range(len(row)):
+                row[j] += (s - t[j]) * (s - t[j])
+        for j in range(len(row)):
+            row[j] *= -gamma
+
+
+def _difference_blocks(kernel: Kernel, X: NDArray, dtype: np.dtype) -> tuple[_Fold, _Fill]:
+    "How to prepare points, and how to write exp(-γ‖x - y‖²) without folding."
+    gamma = float(dict(kernel.params)["gamma"])
+
+    def fold(Y: NDArray) -> tuple[NDArray]:
+        return (np.ascontiguousarray(Y, dtype),)
+
+    def block(left: Sequence[NDArray], right: Sequence[NDArray], out: NDArray) -> None:
+        _exponents(left[0], right[0].T.copy(), gamma, out)
+        _exponentiate(out)
 
     return fold, block
 
@@ -290,6 +413,29 @@ one_blas_thread = _OneBlasThread()  # a context for code that has threads of its
 
 # %% ../nbs/140_gram.ipynb #013c4fa9
 BLOCKS_PER_TASK = 8  # most blocks of full size that a thread computes at a time
+FEW_COLUMNS = 5  # products with so many vectors are faster than one with a matrix
+
+
+def _alike(V: NDArray) -> NDArray:
+    "An order of the rows of V in which those with entries in the same columns stand together."
+    filled = V != 0
+    first, last = filled.argmax(1), V.shape[1] - 1 - filled[:, ::-1].argmax(1)
+    return np.lexsort((last, first))
+
+
+class _Rows:
+    "A matrix from which blocks of rows are taken, to multiply with them what may be left of it."
+
+    def __init__(self, V: NDArray, block: int) -> None:
+        self.V, self.block = np.asfortranarray(V), block
+        self.filled = [np.flatnonzero(V[i : i + block].any(0)) for i in range(0, len(V), block)]
+
+    def times(self, K: NDArray, i: int) -> list[tuple[slice | int, NDArray]]:
+        "Columns of the product of K and the rows from i on: those that are not zero."
+        part, columns = self.V[i : i + self.block].T, self.filled[i // self.block]
+        if len(columns) > FEW_COLUMNS:
+            return [(slice(None), (K @ part.T).T)]
+        return [(c, K @ part[c]) for c in columns]
 
 
 def _stream(
@@ -303,11 +449,14 @@ def _stream(
 ) -> NDArray:
     "The kernel of two sets of prepared points times V, block by block, in threads."
     n, m, b = len(rows[0]), len(columns[0]), block
+    order = _alike(V)
+    columns, factor = [a[order] for a in columns], _Rows(V[order], b)
+    rows = columns if symmetric else rows
     blocks = [(i, j) for i in range(0, n, b) for j in range(i if symmetric else 0, m, b)]
     small = b * b // max(min(b, n) * min(b, m), 1)  # blocks that are as much as one of full size
     size = max(small, min(len(blocks) // 64, BLOCKS_PER_TASK))
 
-    def products(start: int) -> tuple[int, list[tuple[int, NDArray]]]:
+    def products(start: int) -> tuple[int, list[tuple[int, slice | int, NDArray]]]:
         "Number of entries in some blocks, and what they add to the sums, from which row on."
         buffer, parts, entries = np.empty(b * b, dtype=V.dtype), [], 0
         for i, j in blocks[start : start + size]:
@@ -315,20 +464,22 @@ def _stream(
             shape = len(left[0]), len(right[0])
             out = buffer[: shape[0] * shape[1]].reshape(shape)
             fill(left, right, out)
-            parts.append((i, out @ V[j : j + b]))
+            parts += [(i, *part) for part in factor.times(out, j)]
             if symmetric and j > i:
-                parts.append((j, out.T @ V[i : i + b]))
+                parts += [(j, *part) for part in factor.times(out.T, i)]
             entries += out.size * (2 if symmetric and j > i else 1)
         return entries, parts
 
-    sums = np.zeros((n, V.shape[1]))
+    sums = np.zeros((V.shape[1], n))
     with one_blas_thread, closing(map_threads(products, range(0, len(blocks), size))) as tasks:
         for entries, parts in tasks:
-            for i, part in parts:
-                sums[i : i + b] += part
+            for i, column, part in parts:
+                sums[column, i : i + b] += part
             if progress:
                 progress(entries)
-    return sums
+    result = np.empty((n, V.shape[1]))
+    result[order if symmetric else slice(None)] = sums.T
+    return result
 
 # %% ../nbs/140_gram.ipynb #c3fee62d
 PRECISION = {"float32": 1e-6, "float64": 1e-12}  # of sums whose terms are exact
@@ -386,6 +537,8 @@ class StreamedGram(Gram):
         if self.dtype == np.float32:  # blocks are summed in single precision
             self.error += block * float(np.finfo(self.dtype).eps)
         make = _gaussian_blocks if folds else _kernel_blocks
+        if kernel.name == "gaussian" and not folds:
+            make = _difference_blocks
         self._fold, self._fill = make(kernel, self.X, self.dtype)
         self._folded = self._fold(self.X)
 
@@ -393,11 +546,19 @@ class StreamedGram(Gram):
         self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None
     ) -> NDArray:
         "K V, K(Y, X) V, or K[:, columns] V."
+        if Y is None and self.n <= self.block:  # one block, and the digits of a stored one
+            if self.progress:
+                self.progress(self.n * len(V))
+            return self._checked(self.stored().times(V, columns=columns))
         V = np.ascontiguousarray(V, dtype=self.dtype)
         rows = self._folded if Y is None else self._fold(self.kernel.check(Y, "Y"))
         right = self._folded if columns is None else [a[columns] for a in self._folded]
         symmetric = Y is None and columns is None
         sums = _stream(rows, right, self._fill, V, self.block, symmetric, self.progress)
+        return self._checked(sums)
+
+    def _checked(self, sums: NDArray) -> NDArray:
+        "The sums, unless they are not finite."
         if not np.isfinite(sums).all():
             raise ValueError(
                 f"The kernel {self.kernel.name} is not finite on this data. Rescale X."
@@ -410,6 +571,8 @@ class StreamedGram(Gram):
 
     def part(self, index: NDArray) -> DenseGram:
         "The kernel matrix of some of the points, stored."
+        if self.kernel.name == "gaussian":
+            return StreamedGram(self.kernel, self.X[index]).stored()
         error = entry_error(self.X.shape[1])
         return DenseGram(self.kernel(self.X[index]), self.kernel, self.X[index], error=error)
 
@@ -516,6 +679,20 @@ def tall_product(
     return total
 
 
+@compile_loops
+def _add_features(
+    total: NDArray, Z: NDArray, rows: NDArray, labels: NDArray, weights: NDArray, block: int
+) -> None:
+    "Add the features of items to the totals of their clusters, block by block."
+    part = np.empty_like(total)
+    for start in range(0, len(rows), block):
+        part[:] = 0
+        for i in range(start, min(start + block, len(rows))):
+            for j in range(Z.shape[1]):
+                part[labels[i], j] += weights[i] * Z[rows[i], j]
+        total += part
+
+
 def feature_sums(
     Z: NDArray,  # (n, r) features of points
     rows: NDArray,  # (p,) which point each item is
@@ -526,11 +703,7 @@ def feature_sums(
 ) -> NDArray:
     "Sums of the features over each cluster, (k, r), in float64 whatever the features are in."
     total = np.zeros((k, Z.shape[1]))
-    for i in range(0, len(rows), block):
-        part = slice(i, i + block)
-        m = len(rows[part])
-        take = csr_array((weights[part], (labels[part], np.arange(m))), shape=(k, m))
-        total += take @ Z[rows[part]].astype(float, copy=False)
+    _add_features(total, Z, rows, labels, weights, block)
     return total
 
 
@@ -676,7 +849,10 @@ def left_out(
 
 def _centre(X: NDArray) -> NDArray:
     "The mean, between the least and the largest value of a column even if they are equal."
-    return np.clip(X.mean(0), X.min(0), X.max(0))
+    mean, some = X.mean(0), X[:100]
+    if ((some.min(0) <= mean) & (mean <= some.max(0))).all():  # as a rule these tell it
+        return mean
+    return np.clip(mean, X.min(0), X.max(0))
 
 
 SMALLEST = 1e-290  # kernel values with digits for differences
@@ -696,7 +872,11 @@ def refuse_extremes(
         return
     with np.errstate(over="ignore", invalid="ignore"):
         away = X - _centre(X) if kernel.name == "linear" else X
-        largest = np.abs(kernel.diag(away)).max()
+        _refuse_values(kernel, away, float(np.abs(kernel.diag(away)).max()))
+
+
+def _refuse_values(kernel: Kernel, away: NDArray, largest: float) -> None:
+    "Refuse points by the largest value of the kernel on them."
     if not largest < LARGEST:
         raise ValueError(f"The kernel {kernel.name} is not finite on this data. Rescale X.")
     of_values = kernel.combine == "sum" or kernel.name == "quadratic"
@@ -727,11 +907,14 @@ def as_gram(
             f"The 'gram' parameter must be a str among {sorted(GRAMS)}. Got {how!r} instead."
         )
     X = kernel.check(X)
-    refuse_extremes(kernel, X)
     if kernel.name == "linear":
         shift = _centre(X)
         eps = float(np.finfo(float).eps)
-        return LowRankGram(X - shift, partial(_shifted, shift=shift), moved=eps)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram = LowRankGram(X - shift, partial(_shifted, shift=shift), moved=eps)
+        _refuse_values(kernel, gram.Z, float(gram.diag.max()))
+        return gram
+    refuse_extremes(kernel, X)
     if how == "dense" or how == "auto" and len(X) <= DENSE_UP_TO:
         if kernel.name != "gaussian":
             K = kernel(X)

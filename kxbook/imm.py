@@ -40,9 +40,9 @@ from .surrogate import SURROGATES, axis_features, choose_surrogate
 from .tree import Tree, TreeBuilder
 
 # %% auto #0
-__all__ = ['FEATURE_BYTES', 'imm_factor', 'sharp_imm_factor', 'Threshold', 'AxisFeatures', 'Step', 'ImmTree', 'imm', 'Surrogate',
-           'surrogate_imm', 'kernel_imm', 'imm_surrogate', 'check_rows', 'cluster_means', 'axis_shifts', 'medoids',
-           'closest_rows']
+__all__ = ['EVERY', 'FEATURE_BYTES', 'imm_factor', 'sharp_imm_factor', 'Threshold', 'AxisFeatures', 'Step', 'ImmTree', 'imm',
+           'Surrogate', 'surrogate_imm', 'kernel_imm', 'imm_surrogate', 'check_rows', 'cluster_means', 'axis_shifts',
+           'medoids', 'closest_rows']
 
 # %% ../nbs/250_imm.ipynb #b5ae9788
 def imm_factor(
@@ -97,6 +97,84 @@ class Threshold(NamedTuple):
     theta: float  # the threshold
     complement: bool  # whether the interval is where the feature does not exceed it
 
+# %% ../nbs/250_imm.ipynb #a1c5e002
+EVERY = 16  # items between two entries of the table of sums
+
+
+@compiled
+def _fewest_mistakes(label: NDArray, count: NDArray, above: NDArray) -> int:
+    "Mistakes that any interval of items has at least, if some clusters belong inside."
+    wanted, run, least = 0, 0, 0
+    for i in range(len(label)):
+        inside = count[i] * above[label[i]]
+        wanted += inside
+        run = min(run + count[i] - 2 * inside, 0)  # of the best interval that ends here
+        least = min(least, run)
+    return wanted + least
+
+
+@compiled
+def _first_item(
+    column: NDArray, code: NDArray, first: int, end: int, theta: float, above: bool
+) -> int:
+    "The first item, from one on, whose value is above theta; or is not."
+    while first < end:
+        middle = (first + end) // 2
+        if (column[code[middle]] > theta) == above:
+            end = middle
+        else:
+            first = middle + 1
+    return first
+
+
+@compiled
+def _sort_again(centres: NDArray, values: NDArray) -> None:
+    "Put centres in the order of falling values, if they nearly are."
+    for c in range(1, len(centres)):
+        l, i = centres[c], c
+        while i > 0 and values[centres[i - 1]] < values[l]:
+            centres[i] = centres[i - 1]
+            i -= 1
+        centres[i] = l
+
+
+@compiled
+def _forget(fewest: NDArray, before: NDArray, centres: NDArray, more: NDArray) -> None:
+    "Bounds are unknown, -1, where the first c centres are not those that they were before."
+    different = 0
+    for c in range(len(centres) - 1):
+        for l, one in ((before[c], 1), (centres[c], -1)):
+            different -= more[l] != 0
+            more[l] += one
+            different += more[l] != 0
+        if different:
+            fewest[c + 1] = -1
+    more[before[-1]] = more[centres[-1]] = 0
+    before[:] = centres
+
+
+@compiled
+def _counts(label: NDArray, count: NDArray, k: int, every: int) -> NDArray:
+    "Units of each cluster among the first items, after each few of them."
+    sums, total = np.zeros((len(label) // every + 1, k), np.int64), np.zeros(k, np.int64)
+    for i in range(len(label)):
+        total[label[i]] += count[i]
+        if (i + 1) % every == 0:
+            sums[(i + 1) // every] = total
+    return sums
+
+
+@compiled
+def _count_between(
+    sums: NDArray, label: NDArray, count: NDArray, first: int, end: int, inside: NDArray
+) -> None:
+    "Units of each cluster among the items from one to another, by the table of sums."
+    inside[:] = sums[end // EVERY] - sums[first // EVERY]
+    for i in range(end // EVERY * EVERY, end):
+        inside[label[i]] += count[i]
+    for i in range(first // EVERY * EVERY, first):
+        inside[label[i]] -= count[i]
+
 # %% ../nbs/250_imm.ipynb #9d8754cf
 @compiled
 def _min_mistake_threshold(
@@ -109,22 +187,29 @@ def _min_mistake_threshold(
     gaps: NDArray,
     here: NDArray,
     midpoints: bool,
+    most: int,
 ) -> tuple:
-    "The fields of the `Threshold` with the fewest mistakes, among all features of an axis."
-    n, (r, m), k = len(code), Phi.shape, len(mu)
-    total = np.zeros(k, np.int64)
+    "The fields of the `Threshold` with the fewest mistakes, at most some, of an axis."
+    n, (r, m), k, h = len(code), Phi.shape, len(mu), len(here)
+    bounded, left_over = r > 2 * h, r  # bounds that may be computed
+    total, inside, above, more = np.zeros((4, k), np.int64)
     for i in range(n):
         total[label[i]] += count[i]
-    best, margin, interval = 2**62, -1.0, (m, m, -1, 0.0, False)
-    inside, above = np.zeros(k, np.int64), np.zeros(k, np.int64)
+    sums = _counts(label, count, k, EVERY) if bounded else np.zeros((1, k), np.int64)
+    centres, before, fewest = here.copy(), here.copy(), np.full(h, -1)
+    best, margin, interval = most, -1.0, (m, m, -1, 0.0, False)
     for j in range(r):
-        column = Phi[j]
-        centres = here[np.argsort(-mu[here, j])]
-        peak = peaks[j]  # the smallest value is at one of the ends
-        least = min(column[0], column[m - 1])
+        column, values, peak = Phi[j], mu[:, j], peaks[j]
+        if bounded and j > 0:
+            _sort_again(centres, values)
+            _forget(fewest, before, centres, more)
+        else:
+            centres = here[np.argsort(-values[here])]
+            before[:] = centres
+        least = min(column[0], column[m - 1])  # the smallest value is at one of the ends
         size = max(abs(column[peak]), abs(least))
         tol = max(1e-12 * (column[peak] - least), 64 * 2.2e-16 * size)
-        if mu[centres[0], j] - mu[centres[-1], j] <= tol:
+        if values[centres[0]] - values[centres[-1]] <= tol:
             continue
         top = np.searchsorted(code, peak)  # an item beside the peak has the largest value
         if top == n or (top > 0 and column[code[top - 1]] >= column[code[top]]):
@@ -133,10 +218,33 @@ def _min_mistake_threshold(
         left, right, c, mistakes = top, top + 1, 0, 0
         va = column[code[left]] if left >= 0 else -np.inf
         vb = column[code[right]] if right < n else -np.inf
-        z = mu[centres[0], j]
-        next_ = max(va, vb, z)
-        while c < len(centres):
-            last = next_
+        z = values[centres[0]]
+        last = next_ = max(va, vb, z)
+        looked, jumped = -1, False  # the number of centres above for which there was a bound
+        while c < h:
+            while bounded and looked < c < h:  # is there anything before the next centre?
+                looked = c
+                if c > 0 and fewest[c] < 0 and left_over > 0:
+                    fewest[c] = _fewest_mistakes(label, count, above)
+                    left_over -= 1
+                if c == 0 or fewest[c] > best:
+                    above[centres[c]] = 1
+                    c, jumped = c + 1, True
+            if c == h:
+                break
+            if jumped:  # to where the last of the centres above is passed
+                jumped, last, z = False, values[centres[c - 1]], values[centres[c]]
+                left = _first_item(column, code, 0, top + 1, last, True) - 1
+                right = _first_item(column, code, top + 1, n, last, False)
+                _count_between(sums, label, count, left + 1, right, inside)
+                mistakes = 0
+                for l in range(k):
+                    mistakes += total[l] - inside[l] if above[l] else inside[l]
+                va = column[code[left]] if left >= 0 else -np.inf
+                vb = column[code[right]] if right < n else -np.inf
+                next_ = max(va, vb, z)
+            else:
+                last = next_
             while next_ > -np.inf and next_ >= last - tol:  # down to a gap wider than rounding
                 last = next_
                 if z == next_:
@@ -144,7 +252,7 @@ def _min_mistake_threshold(
                     mistakes += total[l] - 2 * inside[l]
                     above[l] = 1
                     c += 1
-                    z = mu[centres[c], j] if c < len(centres) else -np.inf
+                    z = values[centres[c]] if c < h else -np.inf
                 elif va == next_:
                     l = label[left]
                     inside[l] += count[left]
@@ -158,11 +266,11 @@ def _min_mistake_threshold(
                     right += 1
                     vb = column[code[right]] if right < n else -np.inf
                 next_ = max(va, vb, z)
-            if c == 0 or c == len(centres) or mistakes > best:
+            if c == 0 or c == h or mistakes > best:
                 continue
             theta = next_ + 0.5 * tol
             if midpoints:
-                theta = 0.5 * (mu[centres[c - 1], j] + mu[centres[c], j])
+                theta = 0.5 * (values[centres[c - 1]] + values[centres[c]])
                 if not (next_ <= theta < last):
                     continue
             a, b = _interval(column, peak, theta)
@@ -248,12 +356,15 @@ def _best_threshold(
 ) -> tuple[int, Threshold] | None:
     "The axis and threshold with the fewest mistakes; None if the centres coincide."
 
+    fewest = [2**62]  # mistakes of the axes that are done: more of them need not be found
+
     def best(axis: int) -> Threshold:
         items, known = store.label_items(state, axis), features(axis)
         gaps = columns[axis].gaps
         mistakes, margin, a, b, j, theta, flip = _min_mistake_threshold(
-            *items, known.Phi, known.centres, known.peaks, gaps, here, midpoints
+            *items, known.Phi, known.centres, known.peaks, gaps, here, midpoints, fewest[0]
         )
+        fewest[0] = min(fewest[0], int(mistakes))
         return Threshold(int(mistakes), margin, int(a), int(b), int(j), float(theta), bool(flip))
 
     chosen: tuple[int, Threshold] | None = None

@@ -5,8 +5,9 @@
 # %% ../nbs/150_kkmeans.ipynb #958f28cd
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,18 +17,20 @@ from sklearn.cluster import KMeans
 from tqdm import tqdm
 
 from kxbook.gram import (
+    ADDED_UP_TO,
     DENSE_UP_TO,
     Gram,
     cluster_norms,
-    dist_errors,
+    compile_loops,
+    map_threads,
     one_blas_thread,
     sq_dists,
 )
 
 # %% auto #0
-__all__ = ['STARTS', 'N_INIT', 'INITS', 'nearest', 'repair', 'Clustering', 'lloyd', 'partitions', 'best_partition',
-           'random_start', 'plusplus_start', 'centred', 'leading_eigenvectors', 'spectral_rows', 'spectral_starts',
-           'kernel_kmeans']
+__all__ = ['STARTS', 'N_INIT', 'ALL_SPECTRAL', 'INITS', 'nearest', 'repair', 'Clustering', 'lloyd', 'partitions',
+           'best_partition', 'random_start', 'plusplus_start', 'centred', 'leading_eigenvectors', 'spectral_rows',
+           'spectral_starts', 'kernel_kmeans']
 
 # %% ../nbs/150_kkmeans.ipynb #2441a34e
 def nearest(
@@ -87,18 +90,34 @@ class _Assignment(NamedTuple):
     nearest: NDArray  # (n,) number of the nearest mean
 
 
-def _assign_blockwise(
-    gram: Gram, sums: NDArray, size: NDArray, q: NDArray, labels: NDArray
-) -> _Assignment:
-    "Lloyd's assignment step: distances to the means, a block of rows at a time."
-    n = gram.n
-    own, error, near = np.empty(n), np.empty(n), np.empty(n, dtype=int)
-    for i in range(0, n, 1 << 15):  # tables of all rows at once would not fit the cache
-        part = slice(i, i + (1 << 15))
-        D = sq_dists(sums[part], gram.diag[part], size, q)
-        E = dist_errors(sums[part], size, q, gram.precision)
-        here = np.arange(len(D)), labels[part]
-        own[part], error[part], near[part] = D[here], E[here], nearest(D, E)
+@partial(compile_loops, divides=True)
+def _assign_rows(
+    sums: NDArray, diag: NDArray, size: NDArray, q: NDArray, precision: float, labels: NDArray
+) -> tuple[NDArray, NDArray, NDArray]:
+    "What `sq_dists`, `dist_errors` and `nearest` tell of each point, row by row."
+    n, k = sums.shape
+    own, error, near = np.empty(n), np.empty(n), np.zeros(n, np.int64)
+    distance, slack = np.full(k, np.inf), np.zeros(k)  # of clusters that are empty
+    around = precision * (np.abs(q) + np.finfo(np.float64).tiny)
+    for i in range(n):
+        least = np.inf
+        for c in range(k):
+            if size[c] != 0:
+                mean = sums[i, c] / size[c]
+                distance[c] = mean * -2 + diag[i] + q[c]
+                slack[c] = abs(mean) * (2 * precision) + around[c]
+                least = min(least, distance[c] + slack[c])
+        own[i], error[i] = distance[labels[i]], slack[labels[i]]
+        for c in range(k):
+            if distance[c] - slack[c] <= least:
+                near[i] = c
+                break
+    return own, error, near
+
+
+def _assign(gram: Gram, sums: NDArray, size: NDArray, q: NDArray, labels: NDArray) -> _Assignment:
+    "Lloyd's assignment step: the nearest mean of each point."
+    own, error, near = _assign_rows(sums, gram.diag, size, q, gram.precision, labels)
     return _Assignment(own, error + gram.precision * np.abs(gram.diag), near)
 
 
@@ -122,7 +141,7 @@ def lloyd(
     sums = gram.cluster_sums(labels, k, weights)
     while True:
         size, q = cluster_norms(sums, labels, weights)
-        own, error, new = _assign_blockwise(gram, sums, size, q, labels)
+        own, error, new = _assign(gram, sums, size, q, labels)
         costs.append(float(weights @ own))
         best = Clustering(labels, costs[-1], size, q, tuple(costs), converged)
         if before is not None and best.cost > before.cost + weights @ error:
@@ -295,6 +314,7 @@ def spectral_starts(
 # %% ../nbs/150_kkmeans.ipynb #25bfb1da
 STARTS = {"k-means++": plusplus_start, "random": random_start}  # the starts that draw lots
 N_INIT = 20  # starts of each kind that draws lots
+ALL_SPECTRAL = 300  # points up to which there are spectral starts for any number of clusters
 INITS = ("auto", "spectral", *STARTS)  # how kernel k-means can begin
 
 
@@ -302,7 +322,9 @@ def _starts(
     gram: Gram, k: int, init: str, n_init: int, weights: NDArray, rng: np.random.Generator
 ) -> list[NDArray]:
     "The labels of the starts that are asked for."
-    spectral = spectral_starts(gram, k, weights, rng) if init in ("auto", "spectral") else []
+    possible = 2 * k <= gram.n or gram.n <= ALL_SPECTRAL
+    rounded = init == "spectral" or init == "auto" and possible
+    spectral = spectral_starts(gram, k, weights, rng) if rounded else []
     kinds = [make for name, make in STARTS.items() if init in ("auto", name)]
     return [*spectral, *(make(gram, k, weights, rng) for make in kinds for _ in range(n_init))]
 
@@ -319,7 +341,13 @@ def _chances(weights: NDArray, size: int) -> NDArray:
 
 
 def _from_sample(
-    gram: Gram, k: int, init: str, weights: NDArray, rng: np.random.Generator, max_iter: int
+    gram: Gram,
+    k: int,
+    init: str,
+    n_init: int,
+    weights: NDArray,
+    rng: np.random.Generator,
+    max_iter: int,
 ) -> NDArray:
     "Labels for all points from the best clustering of a sample."
     size = min(gram.n, max(2000, min(40 * k, 5000)))
@@ -328,12 +356,12 @@ def _from_sample(
     index = np.union1d(index, np.flatnonzero(chance == 1))  # heavy points for sure
     mass = weights[index] / chance[index]
     best = kernel_kmeans(
-        gram.part(index), k, init=init, n_init=N_INIT, weights=mass, max_iter=max_iter, rng=rng
+        gram.part(index), k, init=init, n_init=n_init, weights=mass, max_iter=max_iter, rng=rng
     )
     V = np.eye(k)[best.labels] * mass[:, None]
     sums = gram.times(V, columns=index)
     labels = np.zeros(gram.n, dtype=int)  # no point belongs to a mean so far
-    return _assign_blockwise(gram, sums, best.size, best.q, labels).nearest
+    return _assign(gram, sums, best.size, best.q, labels).nearest
 
 # %% ../nbs/150_kkmeans.ipynb #dff2996d
 def kernel_kmeans(
@@ -341,7 +369,7 @@ def kernel_kmeans(
     k: int,  # number of clusters
     *,
     init: str | ArrayLike = "auto",  # "auto", "spectral", "k-means++", "random", or labels
-    n_init: int | str = "auto",  # starts of each random kind; "auto": 20, on a sample if large
+    n_init: int | str = "auto",  # starts of each random kind, on a sample if large; "auto": 20
     weights: NDArray | None = None,  # (n,) weights > 0; 1 by default
     max_iter: int = 300,  # most passes of each run
     rng: np.random.Generator | None = None,  # source of randomness
@@ -365,8 +393,8 @@ def kernel_kmeans(
         )
     elif k == 1 or k >= gram.n:  # nothing to choose
         starts = [np.arange(gram.n) % k]
-    elif n_init == "auto" and gram.n > DENSE_UP_TO:
-        starts = [_from_sample(gram, k, init, weights, rng, max_iter)]
+    elif gram.n > DENSE_UP_TO:
+        starts = [_from_sample(gram, k, init, int(tries), weights, rng, max_iter)]
     else:
         starts = _starts(gram, k, init, tries, weights, rng)
     if not starts:  # the eigenvectors tell fewer than k points apart
@@ -380,7 +408,24 @@ def _best_of_starts(
     gram: Gram, k: int, starts: list[NDArray], weights: NDArray, max_iter: int, verbose: int
 ) -> Clustering:
     "Lloyd from every start; the lowest cost wins, the first among equals."
-    best, before = None, gram.progress
+    if verbose or gram.n > ADDED_UP_TO or len(starts) == 1:
+        runs = _runs_in_turn(gram, k, starts, weights, max_iter, verbose)
+    else:
+        from_start = partial(lloyd, gram, k=k, weights=weights, max_iter=max_iter)
+        with one_blas_thread:
+            runs = iter(list(map_threads(from_start, starts)))
+    best = next(runs)
+    for run in runs:
+        if run.cost < best.cost - 1e-12 * abs(best.costs[0]):
+            best = run
+    return best
+
+
+def _runs_in_turn(
+    gram: Gram, k: int, starts: list[NDArray], weights: NDArray, max_iter: int, verbose: int
+) -> Iterator[Clustering]:
+    "Lloyd from one start after another, with a bar that shows where it is."
+    before = gram.progress
     with tqdm(disable=not verbose, unit=" kernel entries", unit_scale=True) as bar:
         gram.progress = bar.update if verbose else None
 
@@ -391,10 +436,6 @@ def _best_of_starts(
         try:
             for i, start in enumerate(starts, 1):
                 shown = progress if verbose else None
-                run = lloyd(gram, start, k, weights=weights, max_iter=max_iter, progress=shown)
-                if best is None or run.cost < best.cost - 1e-12 * abs(best.costs[0]):
-                    best = run
+                yield lloyd(gram, start, k, weights=weights, max_iter=max_iter, progress=shown)
         finally:
             gram.progress = before
-    assert best is not None  # there is a start
-    return best

@@ -292,6 +292,8 @@ class MemoryProblem:
         if extra is None and self._encoded is not None:
             return self._encoded
         weights = self.total if self.data.distinct is None else None  # of rows, not of points
+        if weights is not None and (weights == 1).all():  # columns without weights sort faster
+            weights = None
         columns = encode_columns(self.points, self.bins, extra, weights)
         encoded = Encoded(columns, [column.codes for column in columns])
         self._encoded = encoded if extra is None else self._encoded

@@ -206,6 +206,22 @@ def _divided(codes: NDArray, first: int, last: int, follows: NDArray | None) -> 
     return side
 
 
+@compiled
+def _parted(
+    rows: NDArray, codes: NDArray, first: int, last: int, label: NDArray, goes_in: NDArray
+) -> tuple[NDArray, NDArray, NDArray]:
+    "The rows inside, outside, and not where their cluster goes, in one pass; labels may be none."
+    parts, n = np.empty((3, len(rows)), np.int64), np.zeros(3, np.int64)
+    for x in rows:
+        inside = first <= codes[x] and codes[x] <= last
+        part = 0 if inside else 1
+        if len(goes_in) and goes_in[label[x]] != inside:
+            part = 2
+        parts[part, n[part]] = x
+        n[part] += 1
+    return parts[0, : n[0]].copy(), parts[1, : n[1]].copy(), parts[2, : n[2]].copy()
+
+
 class _Memory:
     "Points in memory with a code on every axis: which of them are in a node."
 
@@ -274,8 +290,10 @@ class _Binned(_Memory):
         self, state: tuple, axis: int, first: int, last: int, goes_in: NDArray | None = None
     ) -> tuple[tuple, tuple]:
         rows, tables = state
-        side = self._sides(rows, axis, first, last, goes_in)
-        inside, outside, lost = (rows[side == i] for i in (1, 2, 3))
+        follows = rows[:0], np.zeros(0, dtype=bool)  # nobody has a cluster to go with
+        if goes_in is not None:
+            follows = self.label, goes_in
+        inside, outside, lost = _parted(rows, self.codes[axis], first, last, *follows)
         small = self.tables(min(inside, outside, key=len))
         large = subtract(tables, small, self.tables(lost) if len(lost) else None)
         pair = (small, large) if len(inside) <= len(outside) else (large, small)
@@ -415,6 +433,10 @@ class BinnedLabels(_Labelled, _Binned):
 
         return map_axes(counted, range(self.n_axes), len(rows))
 
+    def cluster_weights(self, state: tuple) -> NDArray:
+        "How many units of each cluster are in a node: of any of its tables, the sum."
+        return state[1][0].sum(0).astype(float)
+
     def label_items(self, state: tuple, axis: int) -> LabelItems:
         "Codes and clusters that occur in a node."
         return items_of(state[1][axis])
@@ -424,5 +446,18 @@ def items_of(
     table: NDArray,  # (bins, k) counts by code and cluster
 ) -> LabelItems:
     "Code, cluster and count of the entries of a table that are not zero."
-    code, label = np.nonzero(table)
-    return LabelItems(code.astype(np.int32), label, table[code, label])
+    return LabelItems(*_entries(table))
+
+
+@compiled
+def _entries(table: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    "Row, column and value of the entries that are not zero, row by row."
+    n = np.count_nonzero(table)
+    code, label, units = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int64)
+    i = 0
+    for a in range(table.shape[0]):
+        for c in range(table.shape[1]):
+            if table[a, c] != 0:
+                code[i], label[i], units[i] = a, c, table[a, c]
+                i += 1
+    return code, label, units

@@ -420,8 +420,9 @@ def test_probes_in_words(monkeypatch):
         and c.price_upper < np.inf
     )
     gram = StreamedGram(gaussian(1.0), X)
-    anew = [spectral_bound(gram, 3, rng=np.random.default_rng(seed)) for seed in (1, 2)]
-    assert anew[0] != anew[1] and np.isclose(*anew, rtol=1e-3)
+    anew = [spectral_bound(gram, 3, rng=np.random.default_rng(seed)) for seed in range(8)]
+    assert len(set(anew)) > 1  # though many agree to the last digit
+    assert np.allclose(anew, anew[0], rtol=1e-3)
 
 
 # What a sceptical reader found

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 MAY_USE_SKLEARN = {"data", "kkmeans"}  # and every chapter from `fit` on
-MAY_USE_NUMBA = {"columns"}
+MAY_USE_NUMBA = {"gram", "columns"}  # others compile with `compile_loops`, `compiled`
 
 
 def chapters(nbs):
