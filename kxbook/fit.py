@@ -72,6 +72,7 @@ class Settings:
     max_leaves: int | None = None  # most leaves; None: twice the clusters
     max_depth: int | None = None  # most cuts on the way to a leaf
     cuts: str = "interval"  # what a node may ask
+    effort: int = 1  # how much a search tries
     verbose: int = 0  # 1 shows progress
     n_jobs: int | None = None  # threads
     seed: int = 0  # makes the result repeatable
