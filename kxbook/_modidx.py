@@ -1115,6 +1115,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                'kxbook.search.Centres._sum_up': ('search.html#centres._sum_up', 'kxbook/search.py'),
                                'kxbook.search.Centres.cost': ('search.html#centres.cost', 'kxbook/search.py'),
                                'kxbook.search.Centres.distances': ('search.html#centres.distances', 'kxbook/search.py'),
+                               'kxbook.search.Centres.most': ('search.html#centres.most', 'kxbook/search.py'),
                                'kxbook.search.Centres.move': ('search.html#centres.move', 'kxbook/search.py'),
                                'kxbook.search.Centres.of': ('search.html#centres.of', 'kxbook/search.py'),
                                'kxbook.search.CutOptimizer': ('search.html#cutoptimizer', 'kxbook/search.py'),

@@ -99,6 +99,11 @@ class Centres:
         self.labels, self.S, self.changed = labels, self.gram.times(V), 0
         self.q = np.bincount(labels, self.total * self.S[np.arange(len(V)), labels], self.k)
 
+    @property
+    def most(self) -> float:
+        "How many points may change before a sum over all pairs is cheaper."
+        return self.gram.n * (0.6 if isinstance(self.gram, StreamedGram) else 0.25)
+
     def _change(self, labels: NDArray) -> tuple[NDArray, NDArray]:
         "The points whose label is another, and what they add to the weights of clusters."
         rows = np.flatnonzero(labels != self.labels)
@@ -122,7 +127,7 @@ class Centres:
     def cost(self, labels: NDArray) -> float:
         "What clusters with other labels cost."
         rows, delta = self._change(labels)
-        if 4 * len(rows) > self.gram.n:
+        if len(rows) > self.most:
             return kernel_cost(self.gram, labels, self.total)
         size = np.bincount(labels, self.total, self.k)
         some = size > 0
@@ -131,7 +136,7 @@ class Centres:
     def move(self, labels: NDArray) -> None:
         "The same for other labels, from now on."
         rows, delta = self._change(labels)
-        if 4 * (self.changed + len(rows)) > self.gram.n:  # before rounding adds up
+        if len(rows) > self.most or self.changed > 4 * self.gram.n:  # before rounding adds up
             self._sum_up(labels)
         elif len(rows):
             self.q = self._norms(rows, delta)
@@ -464,14 +469,15 @@ EXACT_FOR = (0, 0, 2500, 150)  # points for which the best tree of k leaves is l
 EXACT_WORK = 15_000  # and how often the cuts of an axis are looked through before it is given up
 FEW_POINTS = 50_000  # points times axes times clusters up to which all values of columns are used
 COARSE = 64  # codes of a column with which the shape of a tree is sought beyond
-MANY_POINTS = 20_000  # points beyond which the shape of a tree is sought with a sample of them
-SAMPLE_SIZE = 10_000  # and how many those are
+MANY_POINTS = 20_000, 5_000  # beyond which the shape of a tree is sought with a sample of the
+# points; the second, if the kernel is too large to be stored
+SAMPLE_SIZE = 5_000, 4_000  # and how many those are
 FINE = 1_024  # codes of a column, where there are so many points
 LEAF_LIMIT = 256  # leaves beyond which no node is taken out, and no cut is moved
 DEPTH_PENALTY = 0.3  # λ of the trees by the nearest centre left
 THREADS = 2  # parts of a search
 TRIALS = 40, 200  # trees that each may try with one node less, at least and at most
-KICK = 3  # trials for which a tree may be shaken up
+KICK = 3, 15  # trials for which a tree of small data, and of other data, may be shaken up
 SLACK = 1.2, 1.05  # what such a tree may pay before and after a pass, for those that pay 1 now
 TRIAL_WORK = 6 * 10**7  # about what they may cost
 FEATURES = 25 * 10**6  # values of surrogate features that are computed at most, for few points
@@ -501,7 +507,7 @@ class Search:
     @cached_property
     def columns(self) -> list[Column]:
         "The axes as codes, as fine as cuts may be."
-        many = len(self.X) > MANY_POINTS and self.bins is None
+        many = len(self.X) > MANY_POINTS[0] and self.bins is None
         return encode_columns(self.X, FINE if many else self.bins)
 
     @cached_property
@@ -968,7 +974,7 @@ def best_found(
         mine = [_regrown(search, f, copy(reference), budget) for f in found[i::THREADS]]
         mine.sort(key=rank)
         while mine and budget.trials > 0:
-            budget.trials -= KICK
+            budget.trials -= KICK[not search.few]
             kicked = improved(_kicked(search, mine[0].tree, rng), polished)
             mine.append(_regrown(search, kicked, copy(reference), budget))
             if rank(mine[-1]) < rank(mine[0]):
@@ -983,7 +989,7 @@ def best_found(
 
 # %% ../nbs/460_search.ipynb #194055da
 # names of version 0.1
-MANY = MANY_POINTS  # now `MANY_POINTS`
+MANY = MANY_POINTS[0]  # now `MANY_POINTS`
 MUCH = TRIAL_WORK  # now `TRIAL_WORK`
 BUSHY = LEAF_LIMIT  # now `LEAF_LIMIT`
 FEW = FEW_POINTS  # now `FEW_POINTS`
@@ -1051,9 +1057,10 @@ def search_tree(
     if run is not None and search.few:
         search.features = centre_features(aim.V, search.columns, run.surrogate, FEATURES)
     given = [] if base is None else [base.tree]
-    if n <= MANY_POINTS:
+    streamed = isinstance(aim.gram, StreamedGram)
+    if n <= MANY_POINTS[streamed]:
         return Grown(best_found(search, given), base)
-    rows = np.arange(0, n, -(-n // SAMPLE_SIZE))
+    rows = np.linspace(0, n - 1, SAMPLE_SIZE[streamed]).astype(int)
     part = Search(problem.points[rows], problem.total[rows], aim.part(rows), *limits, **options)
     found = [best_found(part, given), next(_scatter_trees(search, thresholds=True))]
     return Grown(_cheapest(search, given, found, Centres.of(aim, problem.total)), base)
