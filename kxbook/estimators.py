@@ -175,8 +175,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         ones, and keeps the lowest cost.
     n_init : "auto" or int, default="auto"
         Starts of each kind that draws lots. "auto" is 20; with more than 3000 distinct rows
-        all starts are then compared on a sample, and the best one is continued on all rows. A
-        number is used on all rows.
+        starts are then compared on a sample, and the best one is continued on all rows.
     max_iter : int, default=300
         Most passes of Lloyd's algorithm from each start.
     gram : {"auto", "dense", "streamed", "nystroem", "nystroem++"}, default="auto"

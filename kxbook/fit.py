@@ -73,6 +73,7 @@ class Settings:
     max_depth: int | None = None  # most cuts on the way to a leaf
     cuts: str = "interval"  # what a node may ask
     effort: int = 1  # how much a search tries
+    objective: str | float = "cost"  # what a search makes least
     verbose: int = 0  # 1 shows progress
     n_jobs: int | None = None  # threads
     seed: int = 0  # makes the result repeatable

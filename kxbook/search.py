@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Integral
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from kxbook.codetree import (
     CodeTree,
@@ -36,7 +38,7 @@ from kxbook.codetree import (
     table_cost,
     value_tree,
 )
-from .columns import Column, compiled, encode, encode_columns
+from .columns import Column, compiled, encode_columns
 from kxbook.estimators import (
     KernelExKMC,
     KernelIMM,
@@ -59,7 +61,7 @@ from .tree import Tree, TreeBuilder, build_tree
 __all__ = ['EXACT_FOR', 'EXACT_WORK', 'FEW_POINTS', 'COARSE', 'MANY_POINTS', 'SAMPLE_SIZE', 'FINE', 'LEAF_LIMIT', 'DEPTH_PENALTY',
            'THREADS', 'TRIALS', 'KICK', 'SLACK', 'TRIAL_WORK', 'FEATURES', 'DRAWS', 'EXACT_MOVES', 'Centres',
            'CutOptimizer', 'centre_scatter', 'scatter_tree', 'nearest_tree', 'Search', 'starts', 'exact_moves', 'Found',
-           'best_found', 'agreement_tree', 'search_tree', 'KernelTree']
+           'best_found', 'agreement_tree', 'search_tree', 'objective_tree', 'KernelTree', 'TradeOff', 'trade_offs']
 
 # %% ../nbs/460_search.ipynb #dbb2740c
 class Centres:
@@ -902,7 +904,7 @@ def _exact_trees(search: Search) -> Iterator[Tree]:
     "The best tree with a leaf for each cluster, or two, if the data is small enough to find it."
     n, k, free = len(search.X), search.k, search.cuts == "interval" and search.max_depth is None
     free &= k <= search.max_leaves <= k + 1  # with more leaves it is no longer worth the time
-    if search.max_leaves == 2 and search.few and 1 < n <= EXACT_FOR[2]:
+    if search.max_leaves == 2 <= k and search.few and 1 < n <= EXACT_FOR[2]:
         K = search.gram.times(np.eye(n))
         yield optimal_cut(K, search.X, search.total, search.cuts == "threshold")
     elif free and k < len(EXACT_FOR) and n <= EXACT_FOR[k]:
@@ -973,7 +975,7 @@ def best_found(
         budget, rng, polished = _Budget(search.trials), np.random.default_rng(i), set[bytes]()
         mine = [_regrown(search, f, copy(reference), budget) for f in found[i::THREADS]]
         mine.sort(key=rank)
-        while mine and budget.trials > 0:
+        while mine and budget.trials > 0 and search.max_leaves > 1:
             budget.trials -= KICK[not search.few]
             kicked = improved(_kicked(search, mine[0].tree, rng), polished)
             mine.append(_regrown(search, kicked, copy(reference), budget))
@@ -1000,17 +1002,42 @@ spread_tree = scatter_tree
 pull_back = preimage_tree
 
 # %% ../nbs/460_search.ipynb #4f9b037a
+class _BothGrams(Gram):
+    "The sum of two kernels with weights: the points lie in both feature spaces at once."
+
+    def __init__(self, parts: list[tuple[float, Gram]]) -> None:
+        self.parts, self.n = parts, parts[0][1].n
+        self.diag = sum(np.asarray(weight * gram.diag) for weight, gram in parts)
+        self.precision = max(gram.precision for _, gram in parts)
+
+    def times(
+        self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None
+    ) -> NDArray:
+        "The two products, added."
+        return sum(np.asarray(w * gram.times(V, Y, columns)) for w, gram in self.parts)
+
+    def part(self, index: NDArray) -> _BothGrams:
+        "The same on some of the points."
+        return _BothGrams([(weight, gram.part(index)) for weight, gram in self.parts])
+
+
+def _in_label_space(problem: MemoryProblem, reference: Reference, weight: float) -> Reference:
+    "The clusters among unit vectors, one for each; with a weight below 1 among the points too."
+    Z, items = reference.V / problem.total[:, None], reference.items
+    gram: Gram = LowRankGram(Z, lambda X: np.asarray(X))
+    if weight < 1:
+        share = (1 - weight) / max(reference.cost, np.finfo(float).tiny)
+        gram = _BothGrams([(share, reference.gram), (weight / problem.total.sum(), gram)])
+    return Reference(gram, items.rows, items.label, items.weight)
+
+
 def agreement_tree(
     problem: MemoryProblem,  # the data and the kernel
     settings: Settings,  # what is asked for
     reference: Reference,  # the clusters to be explained
 ) -> Grown:
     "Of the trees of the search and of growth by labels, the one that agrees best with clusters."
-    Z = reference.V / problem.total[:, None]
-    items = reference.items
-    by_label = Reference(
-        LowRankGram(Z, lambda X: np.asarray(X)), items.rows, items.label, items.weight
-    )
+    by_label = _in_label_space(problem, reference, 1.0)
     searched, imm = search_tree(problem, settings, reference, by_label)
     limits = settings.leaves(reference.k), settings.max_depth, settings.cuts, problem.bins
     search, wrong = Search(problem.points, problem.total, by_label, *limits), []
@@ -1057,13 +1084,28 @@ def search_tree(
     if run is not None and search.few:
         search.features = centre_features(aim.V, search.columns, run.surrogate, FEATURES)
     given = [] if base is None else [base.tree]
-    streamed = isinstance(aim.gram, StreamedGram)
+    grams = [gram for _, gram in getattr(aim.gram, "parts", [(1.0, aim.gram)])]
+    streamed = any(isinstance(gram, StreamedGram) for gram in grams)
     if n <= MANY_POINTS[streamed]:
         return Grown(best_found(search, given), base)
     rows = np.linspace(0, n - 1, SAMPLE_SIZE[streamed]).astype(int)
     part = Search(problem.points[rows], problem.total[rows], aim.part(rows), *limits, **options)
     found = [best_found(part, given), next(_scatter_trees(search, thresholds=True))]
     return Grown(_cheapest(search, given, found, Centres.of(aim, problem.total)), base)
+
+# %% ../nbs/460_search.ipynb #5a77c0e2
+def objective_tree(
+    problem: MemoryProblem,  # the data and the kernel
+    settings: Settings,  # what is asked for
+    reference: Reference,  # the clusters to be explained
+) -> Grown:
+    "The tree for what is asked for: a low cost, much agreement with the clusters, or both."
+    aim = settings.objective
+    if aim in ("agreement", 1):
+        return agreement_tree(problem, settings, reference)
+    if isinstance(aim, str) or aim == 0:
+        return search_tree(problem, settings, reference)
+    return search_tree(problem, settings, reference, _in_label_space(problem, reference, aim))
 
 # %% ../nbs/460_search.ipynb #539409af
 @with_shared_documentation
@@ -1088,6 +1130,10 @@ class KernelTree(KernelIMM):
     effort : int, default=1
         Multiplies the number of trees that are tried, and about the time. The result is the
         same on any machine.
+    objective : {"cost", "agreement"} or float, default="cost"
+        What the search makes as small as it can: the cost of the tree's clusters; or the rows
+        that are in another cluster than their reference, as for clusters that are given and not
+        to be improved on; or both, where the number from 0 to 1 is the weight of the second.
     kernel : str, Kernel or callable, default="gaussian"
         As for `KernelKMeans`, but not "precomputed". It need not have surrogate features.
     gamma ...
@@ -1125,9 +1171,10 @@ class KernelTree(KernelIMM):
     } | {
         "max_depth": [None, WholeNumber(Integral, 1, None, closed="left")],
         "effort": [WholeNumber(Integral, 1, None, closed="left")],
+        "objective": [StrOptions({"cost", "agreement"}), Interval(Real, 0, 1, closed="both")],
     }
     _growth = "search"
-    _build = staticmethod(search_tree)
+    _build = staticmethod(objective_tree)
 
     def __init__(
         self,
@@ -1137,6 +1184,7 @@ class KernelTree(KernelIMM):
         max_depth: int | None = None,
         cuts: str = "interval",
         effort: int = 1,
+        objective: str | float = "cost",
         kernel: str | Kernel | Callable = "gaussian",
         gamma: float | str = "scale",
         surrogate: str = "auto",
@@ -1155,6 +1203,7 @@ class KernelTree(KernelIMM):
         self.max_depth = max_depth
         self.cuts = cuts
         self.effort = effort
+        self.objective = objective
         self.kernel = kernel
         self.gamma = gamma
         self.surrogate = surrogate
@@ -1167,3 +1216,28 @@ class KernelTree(KernelIMM):
         self.verbose = verbose
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+# %% ../nbs/460_search.ipynb #5a77c0e3
+class TradeOff(NamedTuple):
+    "A tree, what it costs, and how well it agrees with the clusters."
+
+    objective: float  # the weight of agreement
+    price: float  # cost of the tree's clusters, as a multiple of that of the reference
+    agreement: float  # share of the rows that are in the cluster of their reference
+    model: KernelTree  # the fitted estimator
+
+
+def trade_offs(
+    model: KernelTree,  # what to fit, but for its objective
+    X: ArrayLike,  # (n, d) rows
+    reference_labels: ArrayLike | None = None,  # (n,) clusters to explain
+    weights: Sequence[float] = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0),  # of agreement
+) -> list[TradeOff]:
+    "Trees of which none is cheaper and agrees better than another, the cheapest first."
+    found = []
+    for weight in weights:
+        fitted = clone(model).set_params(objective=weight).fit(X, reference_labels=reference_labels)
+        same = float((fitted.labels_ == fitted.reference_labels_).mean())
+        found.append(TradeOff(weight, fitted.price_, same, fitted))
+    found.sort(key=lambda f: (f.price, -f.agreement))
+    return [f for i, f in enumerate(found) if all(f.agreement > g.agreement for g in found[:i])]
