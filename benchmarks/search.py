@@ -16,6 +16,11 @@ from kxbook.price import kernel_cost
 
 RANK = 100  # of the Nyström features, where the kernel is not linear
 CASES = (  # kernel, points, clusters, leaves per cluster, rounds
+    ("gaussian, exact", 2_000, 10, (2,), 5),
+    ("gaussian, exact", 10_000, 10, (2,), 3),
+    ("gaussian", 100_000, 10, (2,), 3),
+    ("linear", 2_000, 10, (2,), 5),
+    ("linear", 1_000_000, 10, (2,), 1),
     ("gaussian", 2_000, 10, (1, 2), 1),
     ("linear", 10_000, 10, (1, 2), 1),
     ("linear", 10_000, 50, (1, 2), 1),
@@ -46,11 +51,12 @@ class Regression:
 
 def contenders(name, X, Z, y, leaves):
     "What is fitted, by name; Z are the points in the feature space."
-    k, options = y.max() + 1, dict(max_leaves=leaves, kernel=name, random_state=0)
-    options |= {} if name == "linear" else dict(gram="nystroem", rank=RANK)
-    found = {}
+    k, kind = y.max() + 1, name.split(",")[0]
+    options = dict(max_leaves=leaves, kernel=kind, random_state=0)
+    options |= dict(gram="nystroem", rank=RANK) if name == "gaussian" else {}
+    found, many = {}, len(X) >= 1_000_000 or name != kind
     for cuts in ("interval", "threshold"):
-        for method in (KernelTree, KernelExKMC, KernelExpand):
+        for method in (KernelTree,) if many else (KernelTree, KernelExKMC, KernelExpand):
             more = (
                 dict(cuts=cuts)
                 if method is KernelTree
@@ -59,9 +65,11 @@ def contenders(name, X, Z, y, leaves):
             found[f"{method.__name__}, {cuts}s"] = lambda m=method, more=more: m(
                 **options, **more
             ).fit(X, reference_labels=y)
-    if name == "linear" and leaves == k:
+    if kind == "linear" and leaves == k:
         found["IMM"] = lambda: IMM().fit(X, reference_labels=y)
     found["CART"] = lambda: DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(X, y)
+    if many:
+        return found
     found["regression tree on the centres"] = lambda: Regression(Z, y, leaves).fit(X)
     return found
 
@@ -76,14 +84,9 @@ def measure(say, cases=CASES):
         X, _ = make_blobs(n, n_features=10, centers=k, cluster_std=4, random_state=0)
         y = KMeans(k, n_init=1, random_state=0).fit(X).labels_
         kernel = linear() if name == "linear" else gaussian(scale_gamma(X))
-        gram = as_gram(
-            kernel,
-            X,
-            *(() if name == "linear" else ("nystroem",)),
-            rank=RANK,
-            rng=np.random.default_rng(0),
-        )
-        Z, whole = X if name == "linear" else gram.Z, kernel_cost(gram, y)
+        how = ("nystroem",) if name == "gaussian" else ()
+        gram = as_gram(kernel, X, *how, rank=RANK, rng=np.random.default_rng(0))
+        Z, whole = gram.Z if name == "gaussian" else X, kernel_cost(gram, y)
         for leaves in (times * k for times in per_cluster):
             fits = contenders(name, X, Z, y, leaves)
             times, found = {what: [] for what in fits}, {}

@@ -606,7 +606,7 @@ def _nearest_trees(search: Search) -> Iterator[Tree]:
     values = [m[None] for m in means.T]  # only their order counts
     if search.features:
         values = [np.vstack([v, mu.T]) for v, (_, mu) in zip(values, search.features)]
-    for penalty in (DEPTH_PENALTY, 0.0) if search.few else (DEPTH_PENALTY,):
+    for penalty in (DEPTH_PENALTY, 0.0):
         options = dict(depth_penalty=penalty, cuts=search.cuts)
         yield nearest_tree(search.coarse, reference.D, search.total, values, **options)
 

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
 from sklearn.tree import DecisionTreeClassifier
 
 from kxbook import KernelExKMC, KernelExpand, KernelIMM, KernelTree
@@ -28,6 +29,7 @@ from kxbook.search import (
     nearest_tree,
     preimage_tree,
     random_cuts,
+    trade_offs,
 )
 
 
@@ -298,3 +300,48 @@ def test_cart_keeps_the_names_of_labels():
     search = searched(X, np.array([0, 0, 1, 2, 2, 2]), 4)  # no point is mostly in cluster 1
     tree = _cart(search, search.reference.V.argmax(1))
     assert tree.predict(search.X).tolist() == [0, 2, 2]
+
+
+def test_objectives_and_effort():
+    X, labels = data(4)
+    options = dict(max_leaves=5, gamma=2.0, random_state=0)
+    fits = {
+        aim: KernelTree(objective=aim, **options).fit(X, reference_labels=labels)
+        for aim in ("cost", 0, 0.5, 1, "agreement")
+    }
+    same = {aim: (m.labels_ == labels).mean() for aim, m in fits.items()}
+    assert fits["cost"].tree_ == fits[0].tree_ and fits["agreement"].tree_ == fits[1].tree_
+    assert same["agreement"] >= max(same.values()) > same["cost"]
+    assert fits["cost"].cost_ <= min(m.cost_ for m in fits.values()) + 1e-9
+    more = KernelTree(effort=3, **options).fit(X, reference_labels=labels)
+    assert more.cost_ <= fits["cost"].cost_ + 1e-9
+    for how in ("dense", "streamed", "nystroem"):
+        both = KernelTree(objective=0.3, gram=how, **options).fit(X, reference_labels=labels)
+        assert both.cost_ >= 0 and both.certificate().cost == both.cost_
+
+
+def test_trade_offs_are_none_better_than_another():
+    X, labels = data(5)
+    front = trade_offs(KernelTree(max_leaves=4, gamma=2.0, random_state=0), X, labels)
+    prices, agreements = [f.price for f in front], [f.agreement for f in front]
+    assert prices == sorted(prices) and agreements == sorted(set(agreements))
+    assert all(f.price == f.model.price_ for f in front)
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 3])
+def test_one_cluster_and_one_leaf(leaves):
+    X, labels = data(6)
+    alone = KernelTree(1, max_leaves=leaves).fit(X, reference_labels=np.zeros(len(X), int))
+    assert alone.n_leaves_ == 1 and np.isclose(alone.price_, 1.0)
+    few = KernelTree(max_leaves=leaves, random_state=0).fit(X, reference_labels=labels)
+    assert few.n_leaves_ <= leaves
+
+
+def test_sampled_shapes_are_polished_on_all_points():
+    X, labels = make_blobs(5600, 3, centers=4, random_state=0)
+    options = dict(max_leaves=6, kernel="gaussian", gamma=0.05, random_state=0)
+    model = KernelTree(gram="streamed", **options).fit(X, reference_labels=labels)
+    stored = KernelTree(gram="dense", **options).fit(X, reference_labels=labels)
+    assert np.isclose(model.price_, stored.price_, atol=0.02)
+    cart = DecisionTreeClassifier(max_leaf_nodes=6, random_state=0).fit(X, labels)
+    assert model.cost_ <= kernel_cost(as_gram(gaussian(0.05), X), cart.predict(X)) + 1e-9
