@@ -1176,6 +1176,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                'kxbook.search._summed_sides': ('search.html#_summed_sides', 'kxbook/search.py'),
                                'kxbook.search._sums_within': ('search.html#_sums_within', 'kxbook/search.py'),
                                'kxbook.search._threshold_scatter': ('search.html#_threshold_scatter', 'kxbook/search.py'),
+                               'kxbook.search._without_idle_nodes': ('search.html#_without_idle_nodes', 'kxbook/search.py'),
                                'kxbook.search.agreement_tree': ('search.html#agreement_tree', 'kxbook/search.py'),
                                'kxbook.search.best_found': ('search.html#best_found', 'kxbook/search.py'),
                                'kxbook.search.centre_scatter': ('search.html#centre_scatter', 'kxbook/search.py'),

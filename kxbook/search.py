@@ -928,6 +928,21 @@ def _kicked(search: Search, tree: CodeTree, rng: np.random.Generator) -> CodeTre
     return search.own_labels(search.grow(weighted, tree), search.optimizer)
 
 
+def _without_idle_nodes(search: Search, tree: Tree) -> Tree:
+    "The tree without nodes that change no label."
+    cuts, code = search.fine_cuts, code_tree(tree, search.columns)
+    labels, again = cuts.labels(code), tree.n_leaves <= LEAF_LIMIT
+    while again:
+        again = False
+        for node in np.flatnonzero(code.left >= 0):
+            less = [prune(code, int(node), by) for by in (0, 1, 2)]
+            same = [t for t in less if (cuts.labels(t) == labels).all()]
+            if same:
+                code, again = min(same, key=lambda t: len(t.left)), True
+                break
+    return value_tree(code, search.columns) if len(code.left) < len(tree.left) else tree
+
+
 def _cheapest(search: Search, given: list[Tree], found: list[Tree], centres: Centres) -> Tree:
     "Of trees that are given and trees whose cuts may still be moved, the one that costs least."
     cuts, trees = search.fine_cuts, list(given)
@@ -938,6 +953,7 @@ def _cheapest(search: Search, given: list[Tree], found: list[Tree], centres: Cen
         trees += [tree, value_tree(moved.tree, search.columns)]
     costs = [centres.cost(cuts.labels(code_tree(tree, search.columns))) for tree in trees]
     near = [t for t, cost in zip(trees, costs) if cost <= min(costs) + 1e-12 * abs(min(costs))]
+    near = [_without_idle_nodes(search, tree) for tree in near]
     return min(near, key=lambda t: (t.depth, t.n_leaves))
 
 
@@ -967,7 +983,7 @@ def best_found(
     if search.few:
         begin += [search.grow(search.table, code_tree(tree, search.coarse)) for tree in given]
     found = [improved(tree, set()) for tree in begin]
-    unit = max(max(abs(f.cost) for f in found), np.finfo(float).tiny)
+    unit = max(*(abs(f.cost) for f in found), 1e-15 * reference.whole) or 1.0
     found.sort(key=rank)
 
     def explored(i: int) -> list[Found]:
@@ -985,7 +1001,8 @@ def best_found(
 
     if search.max_leaves <= LEAF_LIMIT:
         with one_blas_thread:  # the result is the same, however many threads there are
-            found = sorted(sum(map_threads(explored, range(THREADS)), []), key=rank)
+            found = sum(map_threads(explored, range(THREADS)), [])
+        found.sort(key=lambda f: (rank(f), len(f.tree.left)))
     trees = [value_tree(f.tree, search.coarse) for f in found[:2]]
     return _cheapest(search, given, trees, reference)
 
