@@ -59,7 +59,7 @@ from .tree import Tree, TreeBuilder, build_tree
 
 # %% auto #0
 __all__ = ['EXACT_FOR', 'EXACT_WORK', 'FEW_POINTS', 'COARSE', 'MANY_POINTS', 'SAMPLE_SIZE', 'FINE', 'LEAF_LIMIT', 'DEPTH_PENALTY',
-           'THREADS', 'TRIALS', 'KICK', 'SLACK', 'TRIAL_WORK', 'FEATURES', 'DRAWS', 'EXACT_MOVES', 'Centres',
+           'THREADS', 'TRIALS', 'KICK', 'SLACK', 'TRIAL_WORK', 'FEATURES', 'DRAWS', 'MOVED_EXACTLY', 'Centres',
            'CutOptimizer', 'centre_scatter', 'scatter_tree', 'nearest_tree', 'Search', 'starts', 'exact_moves', 'Found',
            'best_found', 'agreement_tree', 'search_tree', 'objective_tree', 'KernelTree', 'TradeOff', 'trade_offs']
 
@@ -658,7 +658,7 @@ def starts(
     return list({np.concatenate(tree).tobytes(): tree for tree in trees}.values())
 
 # %% ../nbs/460_search.ipynb #3c91f0b2
-EXACT_MOVES = 100  # points up to which cuts are moved by what the clusters really cost
+MOVED_EXACTLY = 100  # points up to which cuts are moved by what the clusters really cost
 
 
 @compiled
@@ -838,7 +838,7 @@ def _improved(search: Search, found: Found, centres: Centres, seen: set[bytes]) 
     while True:
         found = _polish(search, optimizer, found, centres)
         key = optimizer.labels(found.tree).tobytes()
-        if len(search.X) > EXACT_MOVES or key in seen:
+        if len(search.X) > MOVED_EXACTLY or key in seen:
             return found
         seen.add(key)
         codes, K = optimizer.points.codes, search.matrix
