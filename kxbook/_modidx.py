@@ -168,7 +168,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                  'kxbook.codetree.prune': ('codetree.html#prune', 'kxbook/codetree.py'),
                                  'kxbook.codetree.recut': ('codetree.html#recut', 'kxbook/codetree.py'),
                                  'kxbook.codetree.recut_on': ('codetree.html#recut_on', 'kxbook/codetree.py'),
-                                 'kxbook.codetree.settled': ('codetree.html#settled', 'kxbook/codetree.py'),
+                                 'kxbook.codetree.settle': ('codetree.html#settle', 'kxbook/codetree.py'),
                                  'kxbook.codetree.single_leaf': ('codetree.html#single_leaf', 'kxbook/codetree.py'),
                                  'kxbook.codetree.table_cost': ('codetree.html#table_cost', 'kxbook/codetree.py'),
                                  'kxbook.codetree.unsettled': ('codetree.html#unsettled', 'kxbook/codetree.py'),

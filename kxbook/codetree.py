@@ -15,7 +15,7 @@ from .tree import Tree, TreeBuilder
 
 # %% auto #0
 __all__ = ['CodeTree', 'CodedPoints', 'coded_points', 'single_leaf', 'code_tree', 'value_tree', 'leaves_reached', 'table_cost',
-           'merge_siblings', 'prune', 'Settled', 'unsettled', 'recut_on', 'recut', 'settled', 'Growth', 'nothing_known',
+           'merge_siblings', 'prune', 'Settled', 'unsettled', 'recut_on', 'recut', 'settle', 'Growth', 'nothing_known',
            'grown', 'known_nodes', 'grow_codes']
 
 # %% ../nbs/275_codetree.ipynb #c1112248
@@ -361,7 +361,7 @@ def recut(
 
 
 @compiled
-def settled(
+def settle(
     tree: CodeTree,  # a tree of codes
     points: CodedPoints,  # the points
     Q: NDArray,  # (n, k) cost of each point with each label, int64

@@ -33,7 +33,7 @@ from kxbook.codetree import (
     prune,
     recut,
     recut_on,
-    settled,
+    settle,
     single_leaf,
     table_cost,
     value_tree,
@@ -197,7 +197,7 @@ class CutOptimizer:
 
     def settled(self, tree: CodeTree, Q: NDArray) -> Settled:
         "What is known of the nodes of a tree whose cuts need not move."
-        return settled(tree, self.points, Q, self.intervals, self.shared)
+        return settle(tree, self.points, Q, self.intervals, self.shared)
 
     def recut_again(
         self, grew: Growth, old: Settled, Q: NDArray, limit: int
