@@ -640,7 +640,7 @@ def starts(
 ) -> list[CodeTree]:
     "Trees to begin with, within the limits, each once."
     reference, total, columns = search.reference, search.total, search.coarse
-    mistakes = np.rint(total[:, None] - reference.V).astype(np.int64)
+    mistakes = quantise(total[:, None] - reference.V)[0]
     bases = list(filter(search.fits, bases))
     below = [None, *(code_tree(tree, columns) for tree in bases)]
     trees = [search.grow(search.table, tree) for tree in below]
