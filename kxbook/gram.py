@@ -15,7 +15,7 @@ from functools import cache, partial
 from math import factorial
 from operator import length_hint
 from threading import Lock
-from typing import NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from joblib import cpu_count, effective_n_jobs, parallel_config
@@ -131,7 +131,7 @@ def compile_loops(
     divides: bool = False,  # whether it divides by zero, as NumPy does
 ) -> Callable:
     "The function, compiled when it is first called; on the disk for the next time, if it may."
-    options = dict(nogil=True, fastmath={"contract"} if fused else False)
+    options: dict[str, Any] = dict(nogil=True, fastmath={"contract"} if fused else False)
     options["error_model"] = "numpy" if divides else "python"
     try:
         return njit(cache=True, **options)(function)
@@ -435,7 +435,7 @@ class _Rows:
         part, columns = self.V[i : i + self.block].T, self.filled[i // self.block]
         if len(columns) > FEW_COLUMNS:
             return [(slice(None), (K @ part.T).T)]
-        return [(c, K @ part[c]) for c in columns]
+        return [(int(c), K @ part[c]) for c in columns]
 
 
 def _stream(

@@ -594,9 +594,8 @@ def _scatter_trees(search: Search, thresholds: bool = False) -> Iterator[Tree]:
     columns = search.coarse if thresholds else encode_columns(search.X, COARSE)
     for table in ((E + E.T) / 2, 1.0 - np.eye(search.k)):
         for cuts in dict.fromkeys(("threshold",) if thresholds else (search.cuts, "threshold")):
-            limits = table, search.max_leaves
-            options = dict(max_depth=search.max_depth, cuts=cuts)
-            yield scatter_tree(columns, label, search.total, *limits, **options)
+            given = label, search.total, table, search.max_leaves
+            yield scatter_tree(columns, *given, max_depth=search.max_depth, cuts=cuts)
 
 # %% ../nbs/460_search.ipynb #ceb7db44
 def _nearest_trees(search: Search) -> Iterator[Tree]:
@@ -607,8 +606,8 @@ def _nearest_trees(search: Search) -> Iterator[Tree]:
     if search.features:
         values = [np.vstack([v, mu.T]) for v, (_, mu) in zip(values, search.features)]
     for penalty in (DEPTH_PENALTY, 0.0):
-        options = dict(depth_penalty=penalty, cuts=search.cuts)
-        yield nearest_tree(search.coarse, reference.D, search.total, values, **options)
+        given = search.coarse, reference.D, search.total, values
+        yield nearest_tree(*given, depth_penalty=penalty, cuts=search.cuts)
 
 
 def _first_least(costs: ArrayLike) -> int:
@@ -919,7 +918,8 @@ def _kicked(search: Search, tree: CodeTree, rng: np.random.Generator) -> CodeTre
         axis = int(rng.integers(len(points.sizes)))
         ends = np.sort(points.codes[rng.integers(len(points.codes), size=2), axis].astype(int))
         ends[0] = ends[0] if search.cuts == "interval" else 0
-        tree = CodeTree(*(np.array([v, -1, -1]) for v in (axis, *ends, 1, 2)), np.array([-1, 0, 1]))
+        fields = [(v, -1, -1) for v in (axis, *ends.tolist(), 1, 2)]
+        tree = CodeTree(*map(np.array, [*fields, (-1, 0, 1)]))
     for _ in range(int(rng.integers(1, 4)) if len(inner) else 0):
         inner = np.flatnonzero(tree.left >= 0)
         if len(inner):
@@ -1024,14 +1024,14 @@ class _BothGrams(Gram):
 
     def __init__(self, parts: list[tuple[float, Gram]]) -> None:
         self.parts, self.n = parts, parts[0][1].n
-        self.diag = sum(np.asarray(weight * gram.diag) for weight, gram in parts)
+        self.diag = np.sum([weight * gram.diag for weight, gram in parts], axis=0)
         self.precision = max(gram.precision for _, gram in parts)
 
     def times(
         self, V: NDArray, Y: ArrayLike | None = None, columns: NDArray | None = None
     ) -> NDArray:
         "The two products, added."
-        return sum(np.asarray(w * gram.times(V, Y, columns)) for w, gram in self.parts)
+        return np.sum([w * gram.times(V, Y, columns) for w, gram in self.parts], axis=0)
 
     def part(self, index: NDArray) -> _BothGrams:
         "The same on some of the points."
@@ -1093,9 +1093,8 @@ def search_tree(
 ) -> Grown:
     "The cheapest tree that the search finds, and the run of Kernel IMM that bounds its cost."
     limits = settings.leaves(reference.k), settings.max_depth, settings.cuts, problem.bins
-    options = dict(effort=settings.effort)
     n, aim = len(problem.points), aim or reference
-    search, run = Search(problem.points, problem.total, aim, *limits, **options), None
+    search = Search(problem.points, problem.total, aim, *limits, effort=settings.effort)
     run = _imm_start(problem, settings, reference)
     base = run if run is not None and search.fits(run.tree) else None
     if run is not None and search.few:
@@ -1106,7 +1105,8 @@ def search_tree(
     if n <= MANY_POINTS[streamed]:
         return Grown(best_found(search, given), base)
     rows = np.linspace(0, n - 1, SAMPLE_SIZE[streamed]).astype(int)
-    part = Search(problem.points[rows], problem.total[rows], aim.part(rows), *limits, **options)
+    X, total = problem.points[rows], problem.total[rows]
+    part = Search(X, total, aim.part(rows), *limits, effort=settings.effort)
     found = [best_found(part, given), next(_scatter_trees(search, thresholds=True))]
     return Grown(_cheapest(search, given, found, Centres.of(aim, problem.total)), base)
 

@@ -301,7 +301,7 @@ def scale_columns(
 class _LabelTree(KernelTree):
     "The search for a tree, with given clusters as its aim."
 
-    _build = staticmethod(agreement_tree)  # type: ignore[assignment]
+    _build = staticmethod(agreement_tree)
 
 
 def _make_estimator(
