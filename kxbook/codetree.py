@@ -33,19 +33,17 @@ class CodeTree(NamedTuple):
 class CodedPoints(NamedTuple):
     "Points as codes, a row for each."
 
-    codes: NDArray  # (n, d) code of each point on each axis, uint16
+    codes: NDArray  # (n, d) code of each point on each axis, in 16 bits if they are enough
     sizes: NDArray  # (d,) how many codes an axis has
-    mass: NDArray  # (n,) weights of the points
 
 
 def coded_points(
     columns: list[Column],  # the axes as codes
-    mass: NDArray | None = None,  # (n,) weights of the points; 1 by default
 ) -> CodedPoints:
     "The points of columns, for the functions of this chapter."
-    codes = np.column_stack([column.codes for column in columns]).astype(np.uint16)
     sizes = np.array([len(column.values) for column in columns])
-    return CodedPoints(codes, sizes, np.ones(len(codes)) if mass is None else mass)
+    codes = np.column_stack([column.codes for column in columns])
+    return CodedPoints(codes.astype(np.uint16 if sizes.max() <= 2**16 else np.int32), sizes)
 
 
 def single_leaf(

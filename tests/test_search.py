@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import make_blobs
 from sklearn.tree import DecisionTreeClassifier
 
-from kxbook import KernelExKMC, KernelExpand, KernelIMM, KernelTree
+from kxbook import KernelExKMC, KernelExpand, KernelIMM, KernelTree, codetree
 from kxbook.codetree import CodeTree, code_tree, prune, value_tree
 from kxbook.columns import encode
 from kxbook.data import load_flame, load_pathbased
@@ -345,3 +345,9 @@ def test_sampled_shapes_are_polished_on_all_points():
     assert np.isclose(model.price_, stored.price_, atol=0.02)
     cart = DecisionTreeClassifier(max_leaf_nodes=6, random_state=0).fit(X, labels)
     assert model.cost_ <= kernel_cost(as_gram(gaussian(0.05), X), cart.predict(X)) + 1e-9
+
+
+def test_columns_with_very_many_values_keep_their_codes():
+    x = np.arange(70_000.0)
+    codes = codetree.coded_points([encode(x)]).codes
+    assert codes[-1, 0] == 69_999 and codetree.coded_points([encode(x[:9])]).codes.itemsize == 2
